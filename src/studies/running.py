@@ -130,7 +130,8 @@ def need_own_process(study: ModuleType) -> None:
         If so, with the data that are at hand now; the message names the other study, and
         says what to do.
     """
-    name, folder = name_of(study), corpora_folder().resolve()
+    name = name_of(study)
+    folder = corpora_folder().resolve()
     others = sorted({ran for ran, data in _ran if data == folder} - {name})
     if others:
         raise NotAlone(

@@ -32,7 +32,8 @@ CLAIM = (
 RIVAL = "the same model with all its heads"
 NULL = "the weights of its layers shuffled: the score is lower, with all heads, too"
 SETTINGS = {"seed": 1, "each": 20, "tuning_seed": 100, "penalties": [1e-3, 1e-2, 0.1, 1.0]}
-LAYERS, HEADS = 6, 12  # of the default BERT
+LAYERS = 6  # of the default BERT
+HEADS = 12  # of each of its layers
 READ = (3, 5)  # the layers after which *it* is read
 CHUNK = 100  # sentences that are read at once
 
@@ -227,7 +228,8 @@ def head_means(world, seed, each, layer):
     Tensor of shape (d_model,)
         The means of the heads side by side.
     """
-    total, count = 0, 0
+    total = 0
+    count = 0
 
     def add(outputs, mask):
         """Add a batch's outputs to the sums, and return them as they are.
@@ -271,9 +273,12 @@ def accuracies(states, sentences, penalty):
     x = states.double().numpy()
     by_kind = []
     for kind in np.unique(frames):
-        fit, test = frames != kind, frames == kind
-        mean, shares = x[fit].mean(axis=0), truth[fit].mean(axis=0)
-        fitted, asked = x[fit] - mean, x[test] - mean
+        fit = frames != kind
+        test = frames == kind
+        mean = x[fit].mean(axis=0)
+        shares = truth[fit].mean(axis=0)
+        fitted = x[fit] - mean
+        asked = x[test] - mean
         # Ridge regression in its dual form: an equation for each sentence.
         kernel = fitted @ fitted.T
         ridge = penalty * np.trace(kernel) / len(kernel)
@@ -304,7 +309,8 @@ def penalties(world, each):
         Layer after which *it* is read, 3 or 5 → penalty, relative to the mean square of the
         vectors.
     """
-    seed, tried = SETTINGS["tuning_seed"], SETTINGS["penalties"]
+    seed = SETTINGS["tuning_seed"]
+    tried = SETTINGS["penalties"]
     sentences, _ = read(world, seed, each)
     return {
         layer: max(tried, key=lambda size: accuracies(x, sentences, size).mean())

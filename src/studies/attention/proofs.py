@@ -235,7 +235,8 @@ def pytorch_gives_the_same(page: Page):
         close(page.attention(query, key, value, allowed)[0], theirs)
     # The lesson's class has a name that PyTorch does not use: its own has a small h.
     assert not hasattr(nn, "MultiHeadAttention")
-    module, x = copy.deepcopy(page.theirs), page.vectors
+    module = copy.deepcopy(page.theirs)
+    x = page.vectors
     changed = torch.cat([x[:1], x[1:] + 1])  # another second text
     far = {}
     for batch_first in (False, True):
@@ -374,7 +375,8 @@ def it_attends_to_the_nouns(page: Page):
     others = means.clone()
     others[ours] = -1
     rival = tuple(map(int, np.unravel_index(int(others.argmax()), others.shape)))
-    our_shares, rival_shares = per_kind[:, *ours].numpy(), per_kind[:, *rival].numpy()
+    our_shares = per_kind[:, *ours].numpy()
+    rival_shares = per_kind[:, *rival].numpy()
     span = bootstrap_interval(our_shares)
     other_draws = [
         by_kind(noun_shares(page.tokenizer, page.bert, drawn_sentences(seed))).mean(0)
@@ -496,7 +498,8 @@ def leads_by_order(page: Page, words) -> tuple[np.ndarray, np.ndarray]:
         shares = noun_shares(page.tokenizer, page.bert, crossings(word))
         ours = shares[..., page.layer, page.head]  # (sentences, 2)
         leads.append((ours[:, 0] - ours[:, 1]).numpy())
-    leads, is_animal_first = np.array(leads), np.array(is_animal_first)
+    leads = np.array(leads)
+    is_animal_first = np.array(is_animal_first)
     return leads[:, is_animal_first].mean(axis=1), leads[:, ~is_animal_first].mean(axis=1)
 
 

@@ -319,7 +319,8 @@ def torch_heads(p, x, start="modules.1.", count=2):
             x @ p[f"{own}{name}.weight"] + p[f"{own}{name}.bias"]
             for name in ("query", "key", "value")
         )
-        q, k = positions.rotate(q), positions.rotate(k)
+        q = positions.rotate(q)
+        k = positions.rotate(k)
         q = q * p[f"{own}attention.scale.scale"]
         outputs.append(F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1.0))
     joined = torch.cat(outputs, -1)
@@ -1186,7 +1187,8 @@ def trained_neighbours_are_alike(page: Page):
         alike = (before[words] * before[others]).sum(-1).reshape(frequent, 5).mean(1)
         return beside, alike
 
-    by_table, by_chance = {}, {}
+    by_table = {}
+    by_chance = {}
     for name, table in zip("ab", page.tables, strict=True):
         near = np.concatenate([neighbours(table, i, 5)[0] for i in range(frequent)])
         by_table[name] = measured(near)

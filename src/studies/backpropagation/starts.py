@@ -205,7 +205,9 @@ def train(start, seed, steps, rate):
     """
     texts = load_parts()[2]
     # Each of `records` had the lowest validation loss when it was added.
-    words, model, records = texts["training"], begin(start, seed), []
+    words = texts["training"]
+    model = begin(start, seed)
+    records = []
     if start == "shuffled":
         words = np.random.default_rng(seed).permutation(words)
 

@@ -30,7 +30,8 @@ CLAIM = (
 RIVAL = "the place of the layer: layer 1 would turn first whatever it is given"
 NULL = "the same heads before training"
 LONG = 60**0.5  # the length of a vector that went through a norm
-TURNED, EVEN = 2.75, 2.9  # words back: less and it has turned, more and it has not
+TURNED = 2.75  # mean words back: a layer below this has learned to attend nearby
+EVEN = 2.9  # mean words back: a layer above this has not
 SETTINGS = {
     "steps": 100,
     "marks": [0, 25, 50, 75, 100],
@@ -103,7 +104,8 @@ def run(folder, group, way, seed, steps):
         skip.module = Chain(ScalarProduct(factor), *skip.module.modules)
     windows = decoder.windows(words, CONTEXT)[::CONTEXT, :-1]
     distances = np.arange(CONTEXT)[::-1]
-    back, lengths = [], []
+    back = []
+    lengths = []
 
     def watch(step, *_):
         """Record how far back each layer's heads attend; at step 0 also vectors' lengths.

@@ -315,7 +315,8 @@ def rebuilt_is_the_librarys(page: Page):
     dict
         ``compared``: how many numbers, of hidden states and attention weights.
     """
-    lines, tokenizer = page.lines, page.tokenizer
+    lines = page.lines
+    tokenizer = page.tokenizer
     batch = tokenizer(["\n".join(lines), lines[0]], padding=True, return_tensors="pt")
     pair = tokenizer(lines[0], lines[1], return_tensors="pt")
     assert (batch["attention_mask"] == 0).any()
@@ -469,7 +470,8 @@ def head_follows_the_numbers(page: Page):
     in_print = shares(ids, printed)
     ranked = in_print.mean(dim=0).sort(descending=True)
     best = int(ranked.indices[0])
-    reordered, neighbours = [], []
+    reordered = []
+    neighbours = []
     for seed in SEEDS:
         generator = torch.Generator().manual_seed(seed)
         order = torch.rand(ids.shape, generator=generator).argsort(dim=1)
@@ -949,7 +951,8 @@ def without_punctuation(page: Page):
     names : array of str of shape (excerpts,)
         "Dickinson" or "Shakespeare".
     """
-    both, names = [], []
+    both = []
+    names = []
     sources = {"Dickinson": page.poems.text, "Shakespeare": load_sonnets().text}
     for name, texts in sources.items():
         plain = [re.sub(r"[^\w\s']", " ", text) for text in texts]

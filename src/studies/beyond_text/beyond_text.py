@@ -149,7 +149,8 @@ def plan_digits():
     """
     folds = range(len(STARTS))
     sizes = SETTINGS["digits"]
-    rates, seeds = sizes["rates"], SETTINGS["seeds"]
+    rates = sizes["rates"]
+    seeds = SETTINGS["seeds"]
     kinds = [(name, rates, sizes["steps"], seeds[:3]) for name in NETWORKS]
     kinds.append(("no places", rates, sizes["steps"], seeds[:1]))  # without positions
     kinds.append(("Transformer", rates[:2], sizes["longer"], seeds[:1]))

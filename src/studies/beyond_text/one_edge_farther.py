@@ -216,12 +216,14 @@ def summary(results):
         nodes, and no farther one in more than 80 %.
     """
     rows = results.get("graphs", [])
-    within, beyond = [], []
+    within = []
+    beyond = []
     for row in rows:
         for distance in LAYERS:
             share = told_apart(row["own"], distance)
             (within if distance <= row["layers"] else beyond).append(share)
-    ones, others = [], []
+    ones = []
+    others = []
     for seed in SETTINGS["seeds"]:
         for distance in LAYERS[1:]:
             same = alike(rows, seed=seed, layers=distance, steps=SETTINGS["steps"])
@@ -231,5 +233,6 @@ def summary(results):
                 others.append(told_apart(fewer[0]["own"], distance))
     holds = bool(ones) and min(within) > 0.98 and max(beyond) < 0.8
     if not ones:  # a short run
-        ones, others = [0.0], [0.0]
+        ones = [0.0]
+        others = [0.0]
     return count(rows + results.get("rules", [])) | paired(ones, others, holds)

@@ -53,7 +53,8 @@ def nothing_learned(page):
         the highest; ``moves``: how far an attention weight differs from digit to digit
         (its standard deviation) with random weights, as a share of the same when trained.
     """
-    asked, wanted = page.images[page.judged], page.labels[page.judged]
+    asked = page.images[page.judged]
+    wanted = page.labels[page.judged]
 
     def measured(model):
         """Return a model's accuracy, and how far its attention weights vary, two floats.
@@ -269,7 +270,8 @@ def shuffled_patches(page):
     reordered.positions.data = reordered.positions.data[order]
     with torch.no_grad():
         logits_move = (reordered(mixed)[0] - model(asked)[0]).abs().max().item() > 1e-9
-    flat, flat_mixed = asked.flatten(1), mixed.flatten(1)
+    flat = asked.flatten(1)
+    flat_mixed = mixed.flatten(1)
     exact = {"compute_mode": "donot_use_mm_for_euclid_dist"}
     before, after = (torch.cdist(x, x, **exact) for x in (flat, flat_mixed))
     distances_move = (after - before).abs().max().item() > 1e-9
@@ -623,7 +625,8 @@ def losses_by_owner(run):
         there is no such head for each rule, or if it does not attend most to the letters
         at its rule's distance.
     """
-    whole, without = np.array(run["whole"]), np.array(run["without"])
+    whole = np.array(run["whole"])
+    without = np.array(run["without"])
     most = [int(np.argmax(weights)) + 1 for weights in run["looks"]]
     for owners in permutations(range(len(TURNS))):  # the head of each rule
         lost = [without[head, rule] for rule, head in enumerate(owners)]
@@ -896,11 +899,13 @@ def test_digits_leak(page):
         return np.array([row[leaks, same_hands] for row in by_part])
 
     apart = of(False, False)
-    copies, hands = of(True, False) - apart, of(False, True) - apart
+    copies = of(True, False) - apart
+    hands = of(False, True) - apart
     assert 0.02 < copies.mean() < 0.045
     assert 0.02 < hands.mean() < 0.045
     assert copies.min() > 0
-    copies_leak, hands_leak = copies.mean() > 0, hands.mean() > 0
+    copies_leak = copies.mean() > 0
+    hands_leak = hands.mean() > 0
     return {
         "apart": apart.mean(),
         "with_copies": of(True, False).mean(),

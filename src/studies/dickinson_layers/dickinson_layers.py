@@ -75,7 +75,8 @@ def printed(count=None):
         (poems, sections), the predicted share of each section over its share of the poems;
         ``penalty``, of the regression, (poems,).
     """
-    poems, (tokenizer, model) = load_poems()[:count], load_bert()
+    poems = load_poems()[:count]
+    tokenizer, model = load_bert()
     levels = pool_layers(poems.text.tolist(), tokenizer, model).levels
     return poems, tokenizer, model, levels, [predict(x, poems.section) for x in levels]
 
@@ -326,6 +327,7 @@ def summary(results):
     for row in alone:
         gap = (np.array(row["last"]) - trained) / SETTINGS["count"]
         ends.append(bootstrap_interval(gap, draws=SETTINGS["draws"]))
-    low, high = np.min(ends, axis=0)[0], np.max(ends, axis=0)[1]
+    low = np.min(ends, axis=0)[0]
+    high = np.max(ends, axis=0)[1]
     record = count(alone) | {"n": len(trained), "verdict": verdict(low > 0)}
     return record | {"interval": [round(float(low), 4), round(float(high), 4)]}

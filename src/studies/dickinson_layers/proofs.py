@@ -408,7 +408,8 @@ def context_helps(page: Page):
         poems: ``agree``, predicted right after the last layer; ``poems``, all; ``few``, of
         the section Love.
     """
-    sections, texts = page.sections, page.texts
+    sections = page.sections
+    texts = page.texts
     static = page.guesses[0].hits
     last = page.guesses[-1].hits
     volumes = page.poems.series.to_numpy()
@@ -992,7 +993,9 @@ def new_neighbours_are_its_own(page: Page):
         0 less static; ``lead`` and ``lead_20``, last less static, of ten and of twenty.
         ``poems``: how many.
     """
-    sections, levels, tokens = page.sections, page.levels, page.pooled.tokens
+    sections = page.sections
+    levels = page.levels
+    tokens = page.pooled.tokens
 
     def own(vectors, count=COUNT):
         """Return shares of nearest poems from the own section, (poems,).

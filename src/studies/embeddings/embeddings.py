@@ -34,7 +34,8 @@ SETTINGS = {"seeds": [0, 1, 2], "steps": 3300, "drawn_at": 330}
 LN5 = round(math.log(5), 4)
 KINDS = [{"k": k} for k in range(1, 6)]
 KINDS += [{"k": 5, "constant": -LN5}, {"k": 1, "constant": LN5}, {"k": 5, "without": 100}]
-EVERY, BETWEEN = 20, 30  # every twentieth word is drawn; steps from measure to measure
+EVERY = 20  # one word in so many is drawn
+BETWEEN = 30  # steps from one measure to the next
 LEAST = 5  # times that a word must occur
 
 
@@ -88,7 +89,8 @@ def plan(small):
     """
     if small:
         return [{"group": "cones", "seed": 0, "steps": 30, "k": 1}]
-    seeds, steps = SETTINGS["seeds"], SETTINGS["steps"]
+    seeds = SETTINGS["seeds"]
+    steps = SETTINGS["steps"]
     return [*chain(*(grid(group="cones", seed=seeds, steps=steps, **k) for k in KINDS))]
 
 
@@ -123,7 +125,8 @@ def run(folder, group, seed, steps, k=5, constant=0.0, without=0):
         word and context, two lists of degrees; and ``words``, those words, list of str.
     """
     learned, pairs, shares = material(without)
-    cosines, picture = [], {}
+    cosines = []
+    picture = {}
     training = shown.train_skip_gram(pairs, shares, k, constant, seed, steps)
     for step, model in enumerate(training, 1):
         if step % BETWEEN == 0:
@@ -209,7 +212,10 @@ def summary(results):
         rows = alike(results["cones"], k=k, constant=constant, without=without)
         return [each["most"] for each in rows] or [0.0]
 
-    five, one, five_minus, one_plus = of(5), of(1), of(5, -LN5), of(1, LN5)
+    five = of(5)
+    one = of(1)
+    five_minus = of(5, -LN5)
+    one_plus = of(1, LN5)
     holds = min(five) > 0.95 > 0.7 > max(one) and max(five_minus) < 0.7
     holds = holds and min(one_plus) > 0.95 and min(of(5, without=100)) > 0.95
     return count(results["cones"]) | paired(five, five_minus, holds)

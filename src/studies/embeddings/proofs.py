@@ -526,7 +526,8 @@ def sums_fail(page: Page):
         fourth_words(page.vectors, asked, WAYS[way]) == asked[:, 3]
         for way in ("sum", "own")
     )
-    kin, own = by_sum.mean(), by_own.mean()
+    kin = by_sum.mean()
+    own = by_own.mean()
     by_pair = [by_sum[(asked[:, 2:] == each).all(axis=1)].mean() for each in ours]
     span = bootstrap_interval(np.array(by_pair))
     token_numbers = np.asarray(page.whole_rows)
@@ -655,7 +656,8 @@ def pairs_match(page: Page):
         ``pairs``: how many; ``words``: how many words are tested.
     """
     for verb, noun in pairs():
-        (before, after), (other_before, other_after) = verb.split("_"), noun.split("_")
+        before, after = verb.split("_")
+        other_before, other_after = noun.split("_")
         assert before.split()[-1] == other_before.split()[-1]
         assert len(before.split()) == len(other_before.split())
         assert len(set(map(len, page.tokenizer([before, other_before]).input_ids))) == 1
@@ -706,7 +708,8 @@ def verb_or_noun(page: Page):
         ``first``, before layer 0. ``pairs``, ``words``: how many.
     """
     last = page.level_names[-1]
-    taught, tried = page.taught[last], page.tried[last]
+    taught = page.taught[last]
+    tried = page.tried[last]
     right = told_apart(taught, tried)
     rivals = [
         told_apart(
@@ -1041,7 +1044,8 @@ def shares_by_word(
     rest : float array of shape (words - TOP,)
         Of the other words, whose nearest are looked for among each other; 0 to 1.
     """
-    top, rest = [], []
+    top = []
+    rest = []
     for texts in versions:
         hashable = tuple(map(tuple, texts))
         names, vectors = _counted(hashable, width, tuple(how.items()))
@@ -1090,7 +1094,8 @@ def poems_teach(page: Page):
         Intervals: ``gain``, poems less across; ``less_spelling``. ``words``, how many.
     """
     corpora = _versions(tuple(map(tuple, page.split)))
-    top, rest = {}, {}
+    top = {}
+    rest = {}
     for name, versions in corpora.items():
         top[name], rest[name] = shares_by_word(page, versions)
     spelled = spelling_vectors(page.common[TOP:])

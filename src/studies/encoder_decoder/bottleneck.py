@@ -32,7 +32,8 @@ SETTINGS = {
 }
 KINDS = EVERY, ONCE = "LSTM, one vector at every step", "LSTM, one vector"
 DATES = 2  # in one source
-FEW, MOST = 0.05, 0.5  # shares of pairs: hardly any, and more than half
+FEW = 0.05  # share of the pairs of dates: hardly any
+MOST = 0.5  # more than half of them
 
 
 def plan(small):

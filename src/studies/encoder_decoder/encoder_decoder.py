@@ -75,7 +75,8 @@ def plan(small):
         the model, one of `KINDS`, such as "LSTM, one vector"; of the first ``rate``, the
         learning rate, of the second ``dates``, how many a source has.
     """
-    most, steps = (1, 3) if small else (None, SETTINGS["steps"])
+    most = 1 if small else None
+    steps = 3 if small else SETTINGS["steps"]
     seeds = SETTINGS["seeds"][:most]
     settings = grid(group="runs", seed=seeds, steps=steps)
     settings += grid(group="more", seed=SETTINGS["more"][:most], steps=steps)

@@ -23,8 +23,10 @@ from studies.findings import finding, proof
 SEEDS = range(5)  # of shuffled weights
 SURE = (0, 4, 7, 10)  # of what is written: the first 1, both hyphens and the end
 DIGITS = (1, 2, 3, 5, 6, 8, 9)  # the digits that have to be found out
-BACK, EVERY = "LSTM, looking back", "LSTM, one vector at every step"
-ONCE, ONE = "LSTM, one vector", "Transformer, one vector"
+BACK = "LSTM, looking back"
+EVERY = "LSTM, one vector at every step"
+ONCE = "LSTM, one vector"
+ONE = "Transformer, one vector"
 # Which variations of the training texts carry over to new ones, by the letter of a task's
 # choice
 SURE_OF = {
@@ -189,7 +191,8 @@ def two_dates_need_a_look_back(page):
         ``long``, numbers of steps.
     """
     settings = page.settings
-    short, long = settings["short"], settings["long"]
+    short = settings["short"]
+    long = settings["long"]
     right = page.vectors.set_index(["kind", "dates", "steps"]).sort_index().right
     back = right.loc[BACK, 2, long]
     one = np.concatenate([right.loc[kind, 2, long] for kind in (EVERY, ONCE)])
@@ -244,7 +247,8 @@ def lines_are_the_block(page):
         ``weights``: their shape, as text, such as "(1, 4, 5, 7)".
     """
     exact = copy.deepcopy(page.block).double()
-    given, source = page.start.double(), page.memory.double()
+    given = page.start.double()
+    source = page.memory.double()
     written = exact(given, source, mask=causal_mask(5))[0]
     close(written, page.x.double(), rtol=0, atol=1e-5 * page.x.abs().max().item())
     later = given.clone()
@@ -417,7 +421,8 @@ def attention_is_not_use(page):
         lowest and the highest share right of hyphens, the first 1 and the end;
         ``digits_most``: the highest of the digits.
     """
-    sure, digits = [], []
+    sure = []
+    digits = []
     for run in page.study["runs"]:
         top = np.array(run["looks"]).argmax(1)  # (targets,)
         without = np.array(run["kept"])[1 + top, range(11)]

@@ -199,12 +199,14 @@ def errand(small=False):
         in how many stories it is ahead in 95 of 100.
     """
     count = 4 if small else 20
-    gaps, without = [], []
+    gaps = []
+    without = []
     for seed, form in enumerate(STORIES):
         sentences = errands(count, seed=seed, form=form)
         gaps.append(name_gaps(*sentences))
         without.append(name_gaps(third_gives(sentences), sentences.other, sentences.giver))
-    gaps, without = np.array(gaps), np.array(without)  # (stories, sentences)
+    gaps = np.array(gaps)  # (stories, sentences)
+    without = np.array(without)  # (stories, sentences)
     ahead = (gaps > 0).mean(1)
     return {
         "stories": outcome(
@@ -267,7 +269,8 @@ def repeats(small=False):
         attend to the token after the earlier occurrence; ``null_heads``, how many do where
         the second half is another row.
     """
-    few, many = (4, 6) if small else (30, 60)
+    few = 4 if small else 30
+    many = 6 if small else 60
     known = torch.arange(100, talker()[1].config.vocab_size)
     return {
         "short": read_twice(known, many, 10),
@@ -353,7 +356,8 @@ def letters(small=False):
         also ``letters_before``, how many letters were read first. Of each text 64 tokens
         are counted; *late* are those before which 32 were read.
     """
-    count, known = (4 if small else 30), TOKENS + BEFORE
+    count = 4 if small else 30
+    known = TOKENS + BEFORE
     paragraphs = beginnings(prose(), 4 if small else None, known)
     return {
         "prose": bits_a_letter(paragraphs[:, :TOKENS]),
@@ -382,9 +386,11 @@ def bits_a_letter(ids, before=1):
         text where they are fewest.
     """
     read = ids[:, :before]
-    bits, sizes = bits_of(ids), letters_in(ids)
+    bits = bits_of(ids)
+    sizes = letters_in(ids)
     if before > 1:
-        bits, sizes = bits - bits_of(read), sizes - letters_in(read)
+        bits = bits - bits_of(read)
+        sizes = sizes - letters_in(read)
     span = bootstrap_interval(bits, sizes, statistic=lambda bits, sizes, axis:
                               ratio_of_sums(bits, sizes, axis))  # fmt: skip
     tokens = ids.shape[1] - before

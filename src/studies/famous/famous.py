@@ -21,7 +21,9 @@ CLAIM = (
 RIVAL = "what we foretold before we measured"
 NULL = "for each result a world in which there is nothing to find: shuffled or dealt"
 SETTINGS = {"results": [*RESULTS]}
-LOW, HIGH = 0.35, 0.65  # between which a share is about half
+# Between these a share is about half.
+LOW = 0.35
+HIGH = 0.65
 MEASURED_BY = {
     "SmolLM2": smollm2,
     "MiniLM": minilm,

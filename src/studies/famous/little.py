@@ -179,7 +179,8 @@ def counted(ngrams, ids):
     int array of shape (tokens - 1,)
         The likeliest token in the place of the second one, the third, and so on.
     """
-    known, longest = ids.tolist(), ngrams.order - 1
+    known = ids.tolist()
+    longest = ngrams.order - 1
     return np.array([ngrams.next_probs(known[max(at - longest, 0) : at]).argmax()
                      for at in range(1, len(known))])  # fmt: skip
 
@@ -298,7 +299,8 @@ def removed_in_rounds(number, windows):
     list of (int, int)
         Layer and head, both from 0.
     """
-    removed, at_once = [], -(-number // ROUNDS)
+    removed = []
+    at_once = -(-number // ROUNDS)
     while len(removed) < number:
         left = [head for head in every_head() if head not in removed]
         losses = {head: window_losses([*removed, head], *windows).mean() for head in left}
@@ -359,7 +361,8 @@ def window_losses(removed, inputs, targets):
 
 # --- a toy -------------------------------------------------------------------------------
 
-FEATURES, DIMENSIONS = 5, 2
+FEATURES = 5  # numbers that the toy model returns
+DIMENSIONS = 2  # numbers through which they go
 LONG = 0.5  # an arrow is long whose squared length is above this
 
 
@@ -382,7 +385,8 @@ def superposition(small=False):
         Also ``straight``, the mean number kept without the ReLU; ``all_kept``, the share of
         seeds in which all five are kept.
     """
-    seeds, steps = (2, 300) if small else (10, 3000)
+    seeds = 2 if small else 10
+    steps = 300 if small else 3000
     sparse, dense, straight = (
         np.array([kept(seed, steps, density, relu) for seed in range(seeds)])
         for density, relu in ((0.05, True), (1.0, True), (0.05, False))

@@ -161,7 +161,8 @@ def cone(small=False):
         Also ``by_level``, the mean cosine at each level, a list, and ``lowest``, the level
         with the lowest of these, level 0 left out.
     """
-    count, draws = (20, 1) if small else (200, 5)
+    count = 20 if small else 200
+    draws = 1 if small else 5
     pairs = [word_pairs(count, seed) for seed in range(draws)]
     first, second = (torch.cat(each, 1) for each in zip(*pairs, strict=True))
     by_level = np.array([cosines(*pair) for pair in zip(first, second, strict=True)])
@@ -360,7 +361,8 @@ def stay_right(whole, changed, labels, groups):
     right : bool array of shape (texts,)
         Whether each is classified rightly.
     """
-    of_whole, of_changed = np.empty_like(labels), np.empty_like(labels)
+    of_whole = np.empty_like(labels)
+    of_changed = np.empty_like(labels)
     for fit, test in GroupKFold(5).split(whole, labels, groups):
         classifier = RidgeClassifierCV(PENALTIES).fit(whole[fit], labels[fit])
         of_whole[test] = classifier.predict(whole[test])

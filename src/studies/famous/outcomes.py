@@ -29,7 +29,8 @@ def outcome(values, null, holds, **more):
         point.
     """
     values = np.asarray(values, dtype=float)
-    mean, span = float(values.mean()), bootstrap_interval(values)
+    mean = float(values.mean())
+    span = bootstrap_interval(values)
     answer = holds(mean, span)
     result = {
         "ours": mean,
@@ -124,6 +125,7 @@ def cosines(first, second):
     -------
     float64 array of shape (pairs,)
     """
-    first, second = first.double(), second.double()
+    first = first.double()
+    second = second.double()
     lengths = first.norm(dim=1) * second.norm(dim=1)
     return ((first * second).sum(1) / lengths).numpy()

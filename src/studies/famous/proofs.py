@@ -203,7 +203,8 @@ def results(page: Page):
         with shuffled weights.
     """
     check_words(page.stored_results, page.stored_forms)
-    values, verdicts = {}, {}
+    values = {}
+    verdicts = {}
     for name, published in RESULTS.items():
         stored = page.stored_results[name]
         forms = page.stored_forms.get(name, {})

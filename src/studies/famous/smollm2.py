@@ -99,7 +99,8 @@ def logits_after(beginning, ends):
         # 1 at each token up to the first that differs; the last is never shared, since its
         # logits are asked.
         same = (ids[:, :-1] == ids[:1, :-1]).all(0).int().cumprod(0)
-        shared, read = int(same.sum()), Cache(model)
+        shared = int(same.sum())
+        read = Cache(model)
         if shared:
             model(ids[:1, :shared], read, last=True)
             # each text continues the one row that was read
@@ -251,7 +252,8 @@ def repeats(small=False):
         attention to the token after the earlier occurrence, with the repetition and in the
         null; ``all_heads``, how many there are.
     """
-    count, length = (4 if small else 30), 25
+    count = 4 if small else 30
+    length = 25
     generator = torch.Generator().manual_seed(0)
     vocab_size = talker()[1].config.vocab_size
     rows = torch.randint(100, vocab_size, (2, count, length), generator=generator)
@@ -289,7 +291,9 @@ def continued(ids, length):
         How many heads give more than half of their attention, as a mean over the second
         half and all rows, to the token after the one ``length`` positions before.
     """
-    model, hits, scores = talker()[1], [], []
+    model = talker()[1]
+    hits = []
+    scores = []
     for rows in ids.split(BATCH):
         right = model(rows).argmax(-1)[:, length:-1] == rows[:, length + 1 :]
         hits.append(right.float().mean(1))
@@ -325,7 +329,8 @@ def sink(small=False):
         mean shares in the texts of each.
     """
     count = 4 if small else 30
-    poems, sonnets = poem_tokens(count, 64), sonnet_tokens(count, 64)
+    poems = poem_tokens(count, 64)
+    sonnets = sonnet_tokens(count, 64)
     model = talker()[1]
     shares = [first_token_shares(model, ids) for ids in (poems, sonnets)]
     without = first_token_shares(shuffled_weights(model), poems)
@@ -468,9 +473,11 @@ def loops(small=False):
         needs fewer bits for the poems than counts of single tokens do. One that doesn't
         repeats itself at once.
     """
-    count, tokens = (4, 20) if small else (20, 60)
+    count = 4 if small else 20
+    tokens = 20 if small else 60
     poems = poem_tokens(count, 8 + tokens)
-    model, start = talker()[1], poems[:, :8]
+    model = talker()[1]
+    start = poems[:, :8]
     generator = torch.Generator().manual_seed(0)
     likeliest = generate(model, start, tokens, temperature=0.0)
     sampled = generate(model, start, tokens, temperature=1.0, generator=generator)
@@ -525,8 +532,10 @@ def letters(small=False):
         a letter of Shakespeare's.
     """
     count = 4 if small else 30
-    ids, sonnets = poem_tokens(count, 64), sonnet_tokens(count, 64)
-    bits, sizes = bits_of(ids), letters_in(ids)
+    ids = poem_tokens(count, 64)
+    sonnets = sonnet_tokens(count, 64)
+    bits = bits_of(ids)
+    sizes = letters_in(ids)
     span = bootstrap_interval(bits, sizes, statistic=ratio_of_sums)
     result = outcome(
         bits / sizes,
@@ -707,7 +716,8 @@ def draws_of(task, small=False):
     rng = np.random.default_rng(0)
     draws = []
     for _ in range(1 if small else DRAWS):
-        examples, asked = [], []
+        examples = []
+        asked = []
         for label, words in task.items():
             drawn = [str(word) for word in rng.permutation(words)]
             examples += [(word, label) for word in drawn[: EXAMPLES // 2]]
@@ -836,7 +846,9 @@ def recency(small=False):
         how many there are, and of their mean shares the ``lowest`` and ``highest``, with
         the labels of these two, ``low_task`` and ``high_task``, str.
     """
-    together, mixed, right = [], [], []
+    together = []
+    mixed = []
+    right = []
     for task in TASKS:
         for examples, asked in draws_of(task, small):
             words, answers = zip(*asked, strict=True)

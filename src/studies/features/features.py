@@ -174,7 +174,8 @@ def held(model, windows, layer, first):
     neurons : Tensor of shape (windows, tokens - first, d_ff)
         What goes into the second matrix of the block before.
     """
-    kept_states, kept_neurons = [], []
+    kept_states = []
+    kept_neurons = []
 
     def keep_state(module, inputs):
         """Keep the states that go into a block, from ``first`` on: a pre-hook of it.
@@ -321,7 +322,8 @@ def compare(train, test, neurons, marks, coder, shuffled_coder, seed):
     """
     chosen = torch.randperm(len(train), generator=torch.Generator().manual_seed(seed))
     chosen = chosen[:CHOSEN]
-    known, test_marks = marks[0][chosen], marks[1]
+    known = marks[0][chosen]
+    test_marks = marks[1]
     by_kind = {}
     kinds = dictionaries(train, neurons[0].shape[1], coder, shuffled_coder, seed)
     for name, (read, signs) in kinds.items():
@@ -453,7 +455,8 @@ def losses(model, windows, targets, layer, first, coder, train):
         nothing; "features": what the autoencoder makes of them; "mean": their mean; "zero";
         "principal directions": their part in as many of these.
     """
-    centre, wide = train.mean(0), principal(train[:CHOSEN])[: coder.active]
+    centre = train.mean(0)
+    wide = principal(train[:CHOSEN])[: coder.active]
     changes = {
         "whole": None,
         "features": coder,
@@ -522,7 +525,8 @@ def read_gpt(folder, seed, steps):
           character does (`steer_all`).
     """
     tokenizer, model, _ = load_gpt("sonnets", device="cpu")
-    context, layer = model.config.context, SETTINGS["layer"]
+    context = model.config.context
+    layer = SETTINGS["layer"]
     read = {part: sonnets(tokenizer, part) for part in ("training", "test")}
     windows = {part: cut(ids, context, FIRST) for part, (ids, _) in read.items()}
     marks = [
@@ -603,7 +607,8 @@ def steer_all(tokenizer, text, model, windows, targets, layer, first, coder, tra
     """
     following = cut(text[1:], model.config.context, first)[:, first:].flatten()
     length = min(len(following), len(train))
-    following, vectors = following[:length], train[:length]
+    following = following[:length]
+    vectors = train[:length]
     strengths = coder.encode(vectors)
     size = (vectors - vectors.mean(0)).norm(dim=1).mean()
     generator = torch.Generator().manual_seed(200 + seed)

@@ -150,7 +150,9 @@ def eight_are_enough(page: Page):
         variance that does not come back: means over seeds. ``windows``, ``seeds``: how
         many.
     """
-    shares, rises, rival = [], [], []
+    shares = []
+    rises = []
+    rival = []
     for row in page.study["gpt"]:
         losses = {name: np.mean(x) for name, x in row["trained"]["losses"].items()}
         worth = losses["mean"] - losses["whole"]
@@ -231,7 +233,8 @@ def raw_states_stand_in(page: Page):
     """
     ids = torch.tensor(page.tokenizer.encode(page.test))
     windows = ids.unfold(0, 65, 64)[:64]  # (windows, 65)
-    inputs, targets = windows[:, :-1], windows[:, 1:]
+    inputs = windows[:, :-1]
+    targets = windows[:, 1:]
     centre = page.held.mean(dim=0)
 
     def rise(seed):
@@ -294,7 +297,8 @@ def talker_is_alike(page: Page):
         features beat neurons, and ``labels``, differences of means beat features, lowest
         and highest over seeds: texts such as "3 to 5".
     """
-    rises, rival = [], []
+    rises = []
+    rival = []
     for row in page.study["talker"]:
         losses = {name: np.mean(x) for name, x in row["trained"]["losses"].items()}
         rises.append(losses["features"] - losses["whole"])

@@ -44,7 +44,8 @@ def _f1_part(numbers, marks):
     yeses = torch.arange(1, len(values) + 1)[:, None]  # places with a yes
     is_last = torch.ones_like(values, dtype=torch.bool)
     is_last[:-1] = values[:-1] > values[1:]  # equal numbers say yes together
-    scores, thresholds = [], []
+    scores = []
+    thresholds = []
     for mark in marks.T:
         right = mark[order].cumsum(0)  # (places, units)
         f1 = 2 * right / (yeses + mark.sum())
@@ -133,7 +134,8 @@ def named(chosen_on, marks, judged_on, judged_marks, least=50, top=10):
         if not shared.any():
             continue
         name = frequency.masked_fill(~shared, 2.0).argmin().item()
-        present, mark = judged_on[:, unit] > 0, judged_marks[:, name]
+        present = judged_on[:, unit] > 0
+        mark = judged_marks[:, name]
         right = (present & mark).sum()
         shares = (right / present.sum()).item(), (right / mark.sum().clamp(min=1)).item()
         names.append([unit, name, *(round(share, 4) for share in shares)])

@@ -50,7 +50,10 @@ def token_marks(pieces, is_sonnet):
     bool Tensor of shape (tokens, properties)
         A column for each of `TOKEN_MARKS`, in their order.
     """
-    rows, line, has_asked, last = [], [], False, ""
+    rows = []
+    line = []
+    has_asked = False
+    last = ""
     for piece in pieces:
         word = piece.strip().lower()
         has_asked = has_asked or "?" in piece

@@ -47,11 +47,13 @@ CLAIM = (
 )
 RIVAL = "starting again: the same steps, learning rate and new optimizer on Shakespeare"
 NULL = "two trainings on Shakespeare that differ in their seed alone"
-CHECKPOINTS, AFTER = ("marker",), ("sonnets",)
+CHECKPOINTS = ("marker",)
+AFTER = ("sonnets",)
 MARKER = {"rank": 16, "steps": 700, "rate": 1e-2, "batch": 16}
 LABEL_COUNTS = (8, 24, 96)
 SETTINGS = {"budget": 100, "seeds": 5, "size": 8, "marker": MARKER, "labels": LABEL_COUNTS}
-SEEDS, BUDGET = range(SETTINGS["seeds"]), SETTINGS["budget"]
+SEEDS = range(SETTINGS["seeds"])
+BUDGET = SETTINGS["budget"]  # work, in steps of training all weights
 # By method: learning rates for all seeds, those between them, those that matter, and those
 # at which training on the old text is repeated.
 RATES = {
@@ -182,7 +184,8 @@ def plan(small):
     settings += [{"group": group, "steps": marker_steps} for group in ("marker", "plain")]
     settings.append({"group": "samples", "count": 2 if small else 192})
     draws = 1 if small else 100
-    lengths, few = ((20,), {"every": 2, "untrained": 1}) if small else ((64, 20), {})
+    lengths = (20,) if small else (64, 20)
+    few = {"every": 2, "untrained": 1} if small else {}
     for length in lengths:
         settings.append({"group": "labels", "length": length, "draws": draws} | few)
     settings.append({"group": "labels", "length": 20, "draws": draws, "pairs": True})

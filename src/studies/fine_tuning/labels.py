@@ -11,7 +11,8 @@ from lmcourse.data import load_poems, load_sonnets
 from lmcourse.fine_tuning import AS_KNOWN, MARKS
 from lmcourse.gpt.inside import line_states
 
-LINES, SHORTEST = 4, 20  # lines of a poem; characters of a line
+LINES = 4  # of a poem
+SHORTEST = 20  # characters that a line has at least
 
 
 def cut_poems(length):
@@ -94,7 +95,8 @@ def told_right(x, table, size, seed, **kind):
     bool array of shape (held-out poems,)
         In the order of the table.
     """
-    rng, who = np.random.default_rng(seed), table.poet.to_numpy()
+    rng = np.random.default_rng(seed)
+    who = table.poet.to_numpy()
     held = table.held.to_numpy()
     pools = [np.flatnonzero(~held & (who == poet)) for poet in MARKS]
     rows = np.concatenate([rng.choice(each, size // 2, replace=False) for each in pools])

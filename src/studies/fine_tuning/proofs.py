@@ -29,7 +29,9 @@ from studies.fine_tuning.labels import cut_poems
 
 close = torch.testing.assert_close
 HELD_OUT = ("validation", "test")
-WHOLE, CUT = 64, 20  # characters of a line, in the study of labels
+# Characters of a line, in the study of labels.
+WHOLE = 64
+CUT = 20
 
 
 # --- what is read from the stored runs --------------------------------------------------
@@ -770,7 +772,8 @@ def judge_of_words(page: Page):
         ``poets`` has the poems as ids: poet → part, of which "training" is learned → list
         of Tensors (tokens,); ``tokenizer`` decodes them.
     """
-    texts, labels = [], []
+    texts = []
+    labels = []
     for poet, parts in page.poets.items():
         poems = [page.tokenizer.decode(ids.tolist()) for ids in parts["training"]]
         texts += [" ".join(poem.split()) for poem in poems]

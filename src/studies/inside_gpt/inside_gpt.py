@@ -65,7 +65,8 @@ def plan(small):
         also ``rate``, the learning rate that is tried. "counts": ``order``, the length of
         the n-grams, 1 to 3 tokens.
     """
-    kinds, most = (["two layers"], 1) if small else (KINDS, None)
+    kinds = ["two layers"] if small else KINDS
+    most = 1 if small else None
     rates = SETTINGS["rates"][:most]
     settings = grid(group="tuning", kind=[*kinds], seed=99, rate=rates)
     for kind in kinds:

@@ -358,7 +358,8 @@ def thou_reaches_over_a_word(page: Page):
     """
     thou = expects_t(page, "thou")
     others = {who: np.mean(expects_t(page, who)) for who in ("they", "we", "you")}
-    yes, no = page.ids_of("t")[0, 0], page.ids_of("l")[0, 0]
+    yes = page.ids_of("t")[0, 0]
+    no = page.ids_of("l")[0, 0]
     models = ngram_orders(page)
     counted = 0
     for model in models.values():

@@ -44,7 +44,8 @@ from studies.harness import verdict
 from studies.measures import ratio_of_sums
 from studies.mini_gpt.sonnets import CHANGES
 
-CHAPTER, AFTER = "mini-gpt", ("sonnets",)
+CHAPTER = "mini-gpt"
+AFTER = ("sonnets",)
 CHECKPOINTS = ("film",)
 CLAIM = (
     "In training, our GPT expects the t of “thou … shalt” in most prompts only after it "
@@ -86,8 +87,11 @@ FORETOLD = {
 }
 
 
-WORDS, ENDS, TWO = 40, ("shal", "wil"), [(3, 0), (3, 3)]
-ORDERS, STRIDE = (1, 2, 3, 4, 5, 6), 32  # the GPT sees 33 to 64 characters of each place
+WORDS = 40  # that stand between a pronoun and its verb
+ENDS = ("shal", "wil")  # verbs, to be ended by "t" or "l"
+TWO = [(3, 0), (3, 3)]  # the two heads that carry "thou": layer and head, from 0
+ORDERS = (1, 2, 3, 4, 5, 6)  # of n-grams
+STRIDE = 32  # from window to window: the GPT sees 33 to 64 characters of each place
 SETTINGS = {"steps": STEPS, "changes": CHANGES, "orders": ORDERS, "heads": TWO}
 SETTINGS |= {"words": WORDS, "samples": 60, "sample": 60, "foretold": FORETOLD}
 
@@ -297,8 +301,11 @@ def count_ngrams(folder, steps):
     tokenizer, _, _ = load_gpt("sonnets", device="cpu")
     training = train_val_test_split(load_texts("sonnets")).training
     ids, _, positions, _ = held_out(tokenizer)
-    ids, counted = ids.numpy(), np.array(tokenizer.encode(training))
-    likeliest, losses, right = [], [], []
+    ids = ids.numpy()
+    counted = np.array(tokenizer.encode(training))
+    likeliest = []
+    losses = []
+    right = []
     for order in ORDERS:
         model = NgramModel(counted, order, tokenizer.vocab_size)
         contexts = [ids[max(0, place - order + 1) : place] for place in positions]
@@ -550,7 +557,8 @@ def thou(tokenizer, model):
         copied = lead_of_t(tokenizer, model, prompts["they"], prompts[who], heads)
         return copied - leads["they"]
 
-    by_two, from_we = brought("thou", TWO), brought("we", TWO)
+    by_two = brought("thou", TWO)
+    from_we = brought("we", TWO)
     gaps = (by_two - from_we).reshape(len(ENDS), -1).mean(0)  # (words,)
     config = model.config
     heads = [(i, j) for i in range(config.layers) for j in range(config.heads)]

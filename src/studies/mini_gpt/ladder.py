@@ -36,7 +36,8 @@ from lmcourse.numbers import bootstrap_interval
 from lmcourse.tokenization import CharTokenizer
 from studies.harness import best_tuned, count, grid, verdict
 
-CHAPTER, AFTER = "mini-gpt", ("sonnets",)
+CHAPTER = "mini-gpt"
+AFTER = ("sonnets",)
 CLAIM = (
     "Averaged with an n-gram model, the course's GPT improves more on held-out sonnets "
     "than two small GPTs averaged with each other do"
@@ -45,8 +46,11 @@ RIVAL = "averaging two small GPTs that differ in their seed alone"
 NULL = "averaging any two models improves them equally"
 RUNGS = ["a table of pairs", "one head", "four heads", "feed-forward"]
 RUNGS += ["residual paths and norms", "a second layer"]
-SPREADS, RATES, SEEDS = (0.05, 0.125), (3e-3, 1e-2, 3e-2, 1e-1), (1, 2, 3)
-SIZES, FAR = {"context": 64, "heads": 4, "d_model": 64}, 64
+SPREADS = (0.05, 0.125)  # standard deviations of the first weights
+RATES = (3e-3, 1e-2, 3e-2, 1e-1)  # highest learning rates
+SEEDS = (1, 2, 3)  # of what is tested; seed 0 chooses spread and rate
+SIZES = {"context": 64, "heads": 4, "d_model": 64}
+FAR = 64  # characters before each position that is tested
 REACHES = {1: 2, 2: 3, 5: 6, 10: 8, 20: 8, 64: 8}  # characters shown → order of n-grams
 TRAINING = {"batch": 24, "warmup": 40, "weight_decay": 0.01, "validation_windows": 150}
 SETTINGS = {"rungs": RUNGS, "spreads": SPREADS, "rates": RATES, "model": SIZES}

@@ -26,7 +26,8 @@ from lmcourse.tokenization import CharTokenizer
 from studies.harness import alike, count, verdict
 from studies.mini_gpt.ladder import REACHES, RUNGS, train_rung
 
-CHAPTER, AFTER = "mini-gpt", ("sonnets",)
+CHAPTER = "mini-gpt"
+AFTER = ("sonnets",)
 CLAIM = (
     "GPTs trained on the Sonnets know by its number of characters when a line is over, "
     "whatever the characters are"
@@ -34,7 +35,9 @@ CLAIM = (
 RIVAL = "the number of words, the syllables, or the letters of the line"
 NULL = "a model with shuffled weights"
 BEST = {"spread": 0.05, "rate": 0.01}  # of the whole GPT, by the study *ladder*
-SEEDS, CONTEXT, ORDER = (1, 2, 3), 64, 6
+SEEDS = (1, 2, 3)
+CONTEXT = 64  # characters before each position that is tested
+ORDER = 6  # of n-grams, as the study *ladder* chose
 SETTINGS = {"reaches": list(REACHES), "order": ORDER, "context": CONTEXT, **BEST}
 CHANGES = {
     "as written": str,

@@ -37,7 +37,8 @@ CLAIM = (
 )
 RIVAL = "averaging two small GPTs that differ in their seed alone"
 NULL = "averaging any two models improves them equally"
-LENGTHS, LONG = range(2, 9), (5, 6, 7, 8)
+LENGTHS = range(2, 9)  # of n-grams, in characters
+LONG = (5, 6, 7, 8)  # those whose gains are compared
 FORETOLD = {
     "long": (
         "With 5, 6, 7 and 8 characters the gain is within 0.02 nats of one another, and "
@@ -68,7 +69,8 @@ def plan(small):
         position in so many is tested; of "trained" also ``seed``, 1 to 3, and ``steps`` of
         training, 1,000; of "averaged" ``seeds``, whose models are averaged.
     """
-    every, steps = {"every": 50 if small else 1}, 2 if small else 1000
+    every = {"every": 50 if small else 1}
+    steps = 2 if small else 1000
     seeds = SEEDS[: 2 if small else 3]
     trained = [{"group": "trained", "seed": s, "steps": steps} | every for s in seeds]
     return [*trained, {"group": "averaged", "seeds": seeds} | every]

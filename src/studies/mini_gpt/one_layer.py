@@ -50,7 +50,8 @@ FORETOLD = {
         "likelier than a half with other letters, and not with 20 characters fewer."
     ),
 }
-FAR, NEAR = 64, 5  # characters shown
+FAR = 64  # characters shown
+NEAR = 5  # characters shown, where they are few
 RATE_OF_FOUR = 1e-2  # the best of three for four heads, by the study *sizes*
 SETTINGS = {"base": BASE, "spread": SPREAD, "rates": RATES, "shown": [NEAR, FAR]}
 SETTINGS |= {"foretold": FORETOLD}
@@ -76,7 +77,8 @@ def plan(small):
     few = {"steps": 2, "warmup": 1, "validation_windows": 4} if small else {}
     rates = RATES[: 1 if small else 3]
     tuning = grid(group="tuning", heads=1, rate=rates, changes=few)
-    seeds, every = SEEDS[: 1 if small else 3], 200 if small else 1
+    seeds = SEEDS[: 1 if small else 3]
+    every = 200 if small else 1
     return tuning + grid(group="runs", heads=(4, 1), seed=seeds, every=every, changes=few)
 
 

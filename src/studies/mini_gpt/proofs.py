@@ -201,7 +201,8 @@ def parameters_by_formula(page: Page):
     dict
         ``parameters``: how many.
     """
-    layers, width = 2, 64
+    layers = 2
+    width = 64
     attention = 4 * (width * width + width)
     feed_forward = (4 * width * width + 4 * width) + (4 * width * width + width)
     norms = 2 * 2 * width
@@ -693,7 +694,8 @@ def new_line_by_length(page) -> np.ndarray:
         """
         return position - text.rfind("\n", 0, position) - 1
 
-    training, test = page.parts.training, page.parts.test
+    training = page.parts.training
+    test = page.parts.test
     longest = max(len(line) for text in page.parts for line in text.split("\n"))
     new, all_marks = np.full((2, longest + 1), 0.5)
     all_marks += 0.5
@@ -906,7 +908,8 @@ def width_helps(page: Page):
         assert (width.loc[narrow] - width.loc[wide]).min() > 0.05
     widest = width.loc["64"] - width.loc["128"]
     assert widest.min() < 0 < widest.max()
-    layers, shape = losses.loc["layers"], losses.loc["shape"]
+    layers = losses.loc["layers"]
+    shape = losses.loc["shape"]
     second = layers.loc["1"] - layers.loc["2"]
     flat = shape.loc["1 × 88"] - shape.loc["2 × 64"]
     deep = shape.loc["4 × 44"] - shape.loc["2 × 64"]
@@ -1050,7 +1053,8 @@ def counting_adds_more(page: Page):
         ``eight``: what the small GPT gains by n-grams of such a length.
     """
     rows = page.climbed["averaged"]
-    gained, alone = gains(rows), losses_alone(rows)
+    gained = gains(rows)
+    alone = losses_alone(rows)
     difference = gained["n-grams + small GPT"] - gained["small GPT + another"]
     more = bootstrap_interval(difference)
     behind = alone["small GPT"] - alone[BEST_NGRAMS]

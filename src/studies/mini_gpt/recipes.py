@@ -48,7 +48,8 @@ def plan(small):
         ("classic", "fast", "without rotary", …); ``target``, the loss to reach, 1.85 nats a
         character; ``most``, after how many steps to give up, 2,000.
     """
-    target, most = (9.0, 1) if small else (SETTINGS["target"], SETTINGS["most"])
+    target = 9.0 if small else SETTINGS["target"]
+    most = 1 if small else SETTINGS["most"]
     seeds = range(1 if small else 3)
     return grid(group="ways", seed=seeds, way=[*WAYS], target=target, most=most)
 

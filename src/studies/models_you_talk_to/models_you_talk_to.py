@@ -376,7 +376,8 @@ def answers(texts, tokens):
         at once, without an answer.
     """
     tokenizer, model = talker()
-    end, replies = tokenizer.eos_token_id, {}
+    end = tokenizer.eos_token_id
+    replies = {}
     for rows, ids in by_length(texts):
         whole = generate(model, ids, tokens, temperature=0.0)
         at = ids.shape[1]
@@ -500,7 +501,9 @@ def shots(task, shots, right, count=None):
         answer, else 0, and ``said``, that token, a str.
     """
     tokenizer, model = talker()
-    words, rng, texts = task_pairs(task), np.random.default_rng(0), []
+    words = task_pairs(task)
+    rng = np.random.default_rng(0)
+    texts = []
     for at, (word, _) in enumerate(words[:count]):
         others = [i for i in range(len(words)) if i != at]
         shown = [words[i] for i in rng.choice(others, shots, replace=False)]
@@ -569,7 +572,8 @@ def logits_from(stream, layer):
     -------
     Tensor of shape (texts, vocab_size)
     """
-    model, x = talker()[1], stream[layer]
+    model = talker()[1]
+    x = stream[layer]
     for block in model.blocks[layer:]:
         x, _ = block(x)
     return F.linear(model.norm(x[:, -1]), model.output_matrix)  # (texts, vocab_size)
@@ -604,7 +608,8 @@ def heads(layer, count=None):
         logits = logits_from(stream, layer)
         return logits[row, other] - logits[row, giver]
 
-    leads_before, rows = leads(), []
+    leads_before = leads()
+    rows = []
     for head in range(talker()[1].config.heads):
         with copied_heads(talker()[1], [(layer, head)], head_outputs):
             leads_after = leads()
@@ -671,9 +676,12 @@ def moves(task):
         - ``lens``: list of int, one a word: from which state on, from 0 to the number of
           layers, the logit lens always reads the right answer; layers + 1 if from none.
     """
-    model, (words, ids, right) = talker()[1], known(task)
-    depth, order = model.config.layers, torch.arange(len(words)).roll(1)
-    stream, head_outputs = states(model, ids), outputs(model, ids)
+    model = talker()[1]
+    words, ids, right = known(task)
+    depth = model.config.layers
+    order = torch.arange(len(words)).roll(1)
+    stream = states(model, ids)
+    head_outputs = outputs(model, ids)
     place = int((ids[0] != ids[1]).nonzero()[0])
     differ = right[order] != right
 

@@ -366,7 +366,8 @@ def examples_must_be_right(page: Page):
     past, past_wrong = (hits["past tense", kind].sum() for kind in (True, False))
     assert past_wrong > past / 2
     assert abs(lost["French"].mean()) < 0.05
-    right, wrong = hits["opposites", True], hits["opposites", False]
+    right = hits["opposites", True]
+    wrong = hits["opposites", False]
     values = {"right": right.sum(), "wrong": wrong.sum(), "words": len(right)}
     return values | {"past": past, "past_wrong": past_wrong}
 
@@ -987,7 +988,8 @@ def sizes(page: Page):
         parameters SmolLM2 has as our GPT.
     """
     _, model, record = load_gpt("sonnets", device="cpu")
-    batch, steps = record["training"]["batch"], record["progress"]["step"]
+    batch = record["training"]["batch"]
+    steps = record["progress"]["step"]
     ours = model.parameters_count, steps * batch * model.config.context
     talker = sum(weight.numel() for weight in page.model.parameters())
     published = {

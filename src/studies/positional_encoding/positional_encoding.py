@@ -73,7 +73,8 @@ def plan(small):
         "seven back": ``base``, and ``back``, how many positions back the character stands
         that the model is asked for.
     """
-    longer, steps = SETTINGS["longer"], SETTINGS["steps"]
+    longer = SETTINGS["longer"]
+    steps = SETTINGS["steps"]
     kinds = grid(group="schemes", scheme=PLAIN)
     kinds += grid(group="reach", reach=SETTINGS["reaches"])
     kinds += [
@@ -284,7 +285,8 @@ def summary(results):
         higher loss than all clear ones.
     """
     runs = results["bases"]
-    clear, edge = [], []
+    clear = []
+    edge = []
     for outcome in runs:
         losses = {  # with each change of the model
             way: np.mean(by_group[-len(by_group) // TIMES :])

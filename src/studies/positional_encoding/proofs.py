@@ -185,7 +185,8 @@ def order_is_not_seen(page):
         ``moved``: the smallest and the largest share, a pair.
     """
     bert = copy.deepcopy(page.bert).double()
-    batch, order = page.batch, page.order
+    batch = page.batch
+    order = page.order
     zeros = torch.zeros_like(batch["input_ids"])
     with torch.no_grad():
         first, second = bert(**batch, position_ids=zeros).last_hidden_state
@@ -340,7 +341,8 @@ def sinusoids_are_rotated(page):
     close(page.sinusoidal(200, 64), table.float(), rtol=0, atol=1e-6)
     for delta in (1, 3, -7, 100):
         angles = delta * frequencies(64)
-        cos, sin = angles.cos(), angles.sin()
+        cos = angles.cos()
+        sin = angles.sin()
         blocks = torch.stack((cos, sin, -sin, cos), -1).unflatten(-1, (2, 2))
         matrix = torch.block_diag(*blocks)  # (d_model, d_model)
         start = max(0, -delta)
@@ -672,7 +674,8 @@ def first_new_pair_helps_most(page):
         slowed; ``answer``: the letter of the right choice, "?" if it is none or the models
         differ.
     """
-    kinds, clear = set(), set()
+    kinds = set()
+    clear = set()
     for run in page.results["bases"]:
         first, wavelength = first_new(run)
         alone = [far_loss(run, str(pair)) for pair in range(6)]

@@ -228,7 +228,8 @@ class Runs:
 
         ``seed``, ``share`` : see the class.
         """
-        self.seed, self.share = seed, share
+        self.seed = seed
+        self.share = share
         self.tokenizer, self.base, _ = load_gpt("sonnets", device="cpu")
         held = dialogues_of("test", ASKED)
         self.held_dialogues = encode_dialogues(self.tokenizer, *held)
@@ -571,7 +572,8 @@ class Runs:
         chosen = np.array([echoes(a) > echoes(b) for a, b in groups])
         coin = np.random.default_rng(self.seed).random(len(chosen)) < 0.5
         half = len(groups) // 2
-        fits, proxy_weights = {}, None
+        fits = {}
+        proxy_weights = None
         for name, names, choices in (
             ("all", PROPERTIES, chosen),
             ("without echoes", PROXIES, chosen),

@@ -417,8 +417,10 @@ def rounds_go_on(page: Page):
         rows = [(run["rounds"][number], run["rounds"][0]) for run in ways[way]]
         return np.array([now["losses"][what] - was["losses"][what] for now, was in rows])
 
-    second, third = echoes("the best", 2), echoes("the best", 3)
-    dpo_once, dpo_twice = echoes("DPO", 1), echoes("DPO", 2)
+    second = echoes("the best", 2)
+    third = echoes("the best", 3)
+    dpo_once = echoes("DPO", 1)
+    dpo_twice = echoes("DPO", 2)
     anyway = echoes("any line", 3)
     assert max(abs(second - dpo_once)) < 1
     assert min(third - dpo_once) > HALF
@@ -604,7 +606,8 @@ def one_letter_does_it(page: Page):
         [line for run in runs for line in run["lines"][name]]
         for name in ("before", "after DPO")
     )
-    as_written, shuffled = echoes_of(after), echoes_if_shuffled(after)
+    as_written = echoes_of(after)
+    shuffled = echoes_if_shuffled(after)
     assert all(first + 0.05 < then for first, then in by_seed)
     assert abs(as_written - shuffled) < 0.5
     assert shuffled - echoes_if_shuffled(before) > 2
@@ -668,7 +671,8 @@ def lines_grow(page: Page):
     gained = gaps(runs, "DPO", "reference", "echoes", last)
     by_luck = max(map(abs, gaps(runs, "choices at random", "reference", "echoes")))
     assert min(gained) > by_luck
-    grows, shrinks = min(more) > 0, max(more) < 0
+    grows = min(more) > 0
+    shrinks = max(more) < 0
     changes_uncounted = grows or shrinks
     return {
         "more": np.mean(more),

@@ -265,7 +265,8 @@ def agreements():
     """
     rows = []
     for nouns, between, nearer, end in rows_of(AGREEMENT):
-        (one, many), (near_one, near_many) = nouns.split(), nearer.split()
+        one, many = nouns.split()
+        near_one, near_many = nearer.split()
         plural = f"The {many} {between} {near_one}"
         singular = f"The {one} {between} {near_many}"
         rows.append([plural, singular, f" {end}", "were", "was"])
@@ -287,7 +288,8 @@ def turned_agreements():
     """
     rows = []
     for nouns, _, nearer, end in rows_of(AGREEMENT):
-        (one, many), (near_one, near_many) = nouns.split(), nearer.split()
+        one, many = nouns.split()
+        near_one, near_many = nearer.split()
         plural = f"We saw the {near_one} and knew that the {many}"
         singular = f"We saw the {near_many} and knew that the {one}"
         rows.append([plural, singular, f" {end}", "were", "was"])
@@ -352,7 +354,8 @@ def sums():
     rows = []
     for i in range(SETTINGS["twins"]):
         first, second, third = rng.choice(np.arange(2, 10), 3, replace=False).tolist()
-        begins, words = [], []
+        begins = []
+        words = []
         for addend in (second, third):
             named = [NUMBERS[number - 1] for number in (first, addend)]
             begins.append(SUMS[i % len(SUMS)].format(*named))

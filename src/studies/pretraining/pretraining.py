@@ -139,7 +139,8 @@ def plan(small):
         numbers that are dropped. "runs" and "longer": ``seed`` and ``steps``. "counting":
         ``poems``, how many test poems are used (None: all).
     """
-    most, steps = (1, 2) if small else (None, TRAINING["steps"])
+    most = 1 if small else None
+    steps = 2 if small else TRAINING["steps"]
     tuning = [
         {
             "group": "tuning",

@@ -255,7 +255,8 @@ def ten_epochs(page: Page):
         choice.
     """
     generator = torch.Generator().manual_seed(SEED)
-    few, ordinary = page.many[:500], page.ordinary[:500]
+    few = page.many[:500]
+    ordinary = page.ordinary[:500]
     draws = [masking.mask_tokens(few, page.tokenizer, generator)[1] for _ in range(10)]
     once = draws[0][ordinary].double().mean().item()
     anew = torch.stack(draws).any(0)[ordinary].double().mean().item()
@@ -688,7 +689,8 @@ def loss_in_blanks(truth, believed, share):
     model that is asked; arrays (2, 2, 2, 2, 2, 2). ``share`` : the probability with which
     each bit is hidden, above 0 and below 1.
     """
-    losses, weights = [], []
+    losses = []
+    weights = []
     for count in range(1, BITS + 1):
         for hidden in combinations(range(BITS), count):
             losses += [loss_at(truth, believed, bit, hidden) for bit in hidden]
@@ -719,8 +721,10 @@ def two_questions(page: Page):
     dict
         ``answer``: the letter of the right choice.
     """
-    truth, rough = texts_of_bits(0.9), texts_of_bits(0.8)
-    few, many = 0.4, 0.9
+    truth = texts_of_bits(0.9)
+    rough = texts_of_bits(0.8)
+    few = 0.4
+    many = 0.9
     better = {share: loss_in_blanks(truth, truth, share) for share in (few, many)}
     worse = {share: loss_in_blanks(truth, rough, share) for share in (few, many)}
     better["left"], worse["left"] = (loss_from_left(truth, x) for x in (truth, rough))

@@ -62,7 +62,8 @@ def plan(small):
         recipe's own; ``group``, which is "ways"; ``way``, the recipe ("record", "four", or
         one of two at other rates); ``seed``.
     """
-    corpus, steps = ("sonnets", 1) if small else (SETTINGS["corpus"], None)
+    corpus = "sonnets" if small else SETTINGS["corpus"]
+    steps = 1 if small else None
     seeds = [0] if small else [0, 1, 2]
     runs = [(way, seed) for seed in seeds for way in TURNS]
     if not small:

@@ -32,8 +32,11 @@ CLAIM = (
 )
 RIVAL = "copying the question's last answer; counting all its earlier answers"
 NULL = "the answers of each text are shuffled"
-KINDS, SEEDS, STEPS = {"new": None, "known": 16}, [0, 1, 2, 3, 4], 1200  # tasks of a kind
-TUNING, RATES = [97, 98, 99], [3.125e-4, 6.25e-4, 1.25e-3, 2.5e-3, 5e-3, 1e-2, 2e-2]
+KINDS = {"new": None, "known": 16}  # how many tasks; None: each text has a new one
+SEEDS = [0, 1, 2, 3, 4]
+STEPS = 1200
+TUNING = [97, 98, 99]  # seeds that choose the learning rate
+RATES = [3.125e-4, 6.25e-4, 1.25e-3, 2.5e-3, 5e-3, 1e-2, 2e-2]
 TRUST = [0.5, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95]
 SETTINGS = {"kinds": KINDS, "steps": STEPS, "tuning": TUNING, "rates": RATES}
 SETTINGS |= {"trust": TRUST, "texts": 2000, "last": 12}
@@ -60,7 +63,8 @@ def plan(small):
         "tuning" also ``rate``, the learning rate that is tried. "rivals": ``way``, the
         rival, "copy", "count" or "count pairs".
     """
-    rates, seeds = (RATES[:1], SEEDS[:1]) if small else (RATES, SEEDS)
+    rates = RATES[:1] if small else RATES
+    seeds = SEEDS[:1] if small else SEEDS
     tuning_seeds = TUNING[:1] if small else TUNING
     steps = 2 if small else STEPS
     settings = [
@@ -254,7 +258,8 @@ def rival_losses(name):
         finds, 0 to 1; ``loss``, the mean of the last twelve answers, in nats; ``examples``,
         the mean loss after 0, 1, 2 … examples.
     """
-    tuning_texts, test_texts = sample_held_out(10**6), sample_held_out(10**6 + 1)
+    tuning_texts = sample_held_out(10**6)
+    test_texts = sample_held_out(10**6 + 1)
     losses_of = RIVALS[name]
     best = min(TRUST, key=lambda trust: mean_of_last(losses_of(tuning_texts, trust)))
     losses = losses_of(test_texts, best)
@@ -294,7 +299,8 @@ def train_and_test(folder, group, kind, seed, rate, steps):
         loss if the answers before were shuffled; ``history``, the training loss in about 60
         means.
     """
-    tuning_texts, test_texts = sample_held_out(10**6), sample_held_out(10**6 + 1)
+    tuning_texts = sample_held_out(10**6)
+    test_texts = sample_held_out(10**6 + 1)
     model, history = train_on_tasks(seed, steps, rate, KINDS[kind])
     row = {"kind": kind, "seed": seed, "rate": rate}
     if group == "tuning":

@@ -43,7 +43,8 @@ def plan(small):
         The arguments of each run: ``group``, which is "runs"; ``seed``; ``processes``, one
         or two that share each batch; ``steps`` of training.
     """
-    seeds, steps = (SEEDS[:1], 4) if small else (SEEDS, SETTINGS["steps"])
+    seeds = SEEDS[:1] if small else SEEDS
+    steps = 4 if small else SETTINGS["steps"]
     return grid(group="runs", seed=seeds, processes=(1, 2), steps=steps)
 
 

@@ -63,7 +63,8 @@ def plan(small):
         in the texts of the training, "linked" or "cut", or "untrained"; ``seed``; ``steps``
         of training. "rivals" takes no other.
     """
-    seeds, steps = (SEEDS[:1], 2) if small else (SEEDS, STEPS)
+    seeds = SEEDS[:1] if small else SEEDS
+    steps = 2 if small else STEPS
     runs = grid(group="runs", kind=KINDS, seed=seeds, steps=steps)
     return [*runs, {"group": "rivals"}]
 

@@ -94,10 +94,12 @@ def predict_runs(rows, targets, draws=400):
 
     predictions = []
     for target in targets:
-        size, wanted = target["parameters"], target["tokens"]
+        size = target["parameters"]
+        wanted = target["tokens"]
         smaller = sizes[sizes < size].max()
         before_last, last_read = np.unique(tokens[sizes == size])[-2:]
-        first, last = mean_loss(size, before_last), mean_loss(size, last_read)
+        first = mean_loss(size, before_last)
+        last = mean_loss(size, last_read)
         steps = np.log(wanted / last_read) / np.log(last_read / before_last)
         gain = mean_loss(smaller, wanted) / mean_loss(smaller, last_read)
         guesses = {

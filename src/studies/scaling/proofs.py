@@ -177,7 +177,9 @@ def quadratic_prediction(runs, target):
 
         ``size`` : parameters, ``tokens`` : tokens read; arrays (runs,).
         """
-        n, d = np.log(size) - 10, np.log(tokens) - 14  # nearer to 0, for the solver
+        # Less a constant each: numbers nearer to 0, for the solver.
+        n = np.log(size) - 10
+        d = np.log(tokens) - 14
         return np.stack([np.ones_like(n), n, d, n * n, d * d, n * d], axis=-1)
 
     size, tokens, loss = losses_of(runs)
@@ -749,7 +751,8 @@ def more_than_looking_up(page: Page):
         a question's answers; ``new``, the highest of the models trained on many tasks.
     """
     losses = page.context_runs.groupby("kind").loss
-    new, known = losses.get_group("new"), losses.get_group("known")
+    new = losses.get_group("new")
+    known = losses.get_group("known")
     rivals = page.context_rivals.set_index("way").loss
     assert new.max() < rivals["count"] - 0.1
     assert rivals["count"] <= rivals["copy"]
@@ -830,7 +833,8 @@ def partner_is_enough(page: Page):
         return np.array([row[texts][shown] for row in runs if row["kind"] == kind])
 
     guess = np.log(in_context.ANSWERS)
-    linked, cut = losses("linked", "partner"), losses("cut", "partner")
+    linked = losses("linked", "partner")
+    cut = losses("cut", "partner")
     assert abs(rivals["count"]["partner"] - guess) < 1e-3
     assert linked.max() < guess - 0.5
     assert abs(linked - losses("linked", "itself")).max() < 0.03
@@ -950,7 +954,8 @@ def ideas_help_each_other(page: Page):
         "whole", with all; and "without IDEA".
     """
     losses = page.sprint.groupby("way").loss
-    whole, small = losses.get_group("whole"), losses.get_group("size")
+    whole = losses.get_group("whole")
+    small = losses.get_group("size")
     for idea in ("rotary", "scale", "before"):
         assert losses.get_group(f"without {idea}").min() > whole.max()
     assert losses.get_group("without muon").median() > whole.max()

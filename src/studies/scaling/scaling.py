@@ -43,10 +43,13 @@ STEPS = [32, 91, 256, 724, 2048]
 TUNED = 2**16  # tokens of a training that chooses a learning rate
 RATES = [1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1]
 FIRST = [2, 2, 1, 1, 0, 0]  # of each size: its four rates begin here
-SEEDS, TUNING, SPREAD = [1, 2, 3], [11, 12, 13], 0.4
+SEEDS = [1, 2, 3]
+TUNING = [11, 12, 13]  # seeds that choose the learning rate
+SPREAD = 0.4  # of the first weights, times the square root of the width
 TRAINING = {"batch": 8, "heads": 2, "context": 64, "weight_decay": 0.01}
 TRAINING |= {"validation_windows": 200}
-VOCABULARY, PROMPT = 65, "\nROMEO:\n"
+VOCABULARY = 65  # characters of tiny Shakespeare
+PROMPT = "\nROMEO:\n"
 SETTINGS = {"corpus": "tinyshakespeare", "sizes": SIZES, "steps": STEPS, "tuned": TUNED}
 SETTINGS |= {"rates": RATES, "first": FIRST, "tuning": TUNING, "spread": SPREAD}
 SETTINGS |= {"how": TRAINING, "prompt": PROMPT}
@@ -77,9 +80,11 @@ def plan(small):
         ``corpus``: the name of the text.
     """
     corpus = {"corpus": "sonnets" if small else SETTINGS["corpus"]}
-    sizes, seeds = (SIZES[:2], SEEDS[:1]) if small else (SIZES, SEEDS)
+    sizes = SIZES[:2] if small else SIZES
+    seeds = SEEDS[:1] if small else SEEDS
     tokens = [STEP * 2**i for i in range(1, 5)] if small else TOKENS
-    rate_count, tuning_seeds = (1, TUNING[:1]) if small else (4, TUNING)
+    rate_count = 1 if small else 4
+    tuning_seeds = TUNING[:1] if small else TUNING
     tuning = []
     for size, first in zip(sizes, FIRST, strict=False):
         tuning += grid(
@@ -91,7 +96,8 @@ def plan(small):
         )
     configurations = grid(size=sizes, tokens=tokens)
     configurations.sort(key=lambda each: flops_of(**each))
-    smaller, largest = configurations[:-2], configurations[-2:]
+    smaller = configurations[:-2]
+    largest = configurations[-2:]
     repeated = [each for each in smaller if each["tokens"] <= tokens[-3]]
     runs = [{"group": "smaller"} | each | {"seed": seeds[0]} for each in smaller]
     for seed in seeds[1:]:

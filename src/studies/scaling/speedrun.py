@@ -162,7 +162,8 @@ def check(model, windows, vocab_size, most):
         raise Refused(f"the model must return logits {expected}, not {shape}")
     for position in (1, CONTEXT // 2, CONTEXT - 1):
         changed = (windows + (torch.arange(CONTEXT) == position)) % vocab_size
-        before, after = logits[:, :position], model(changed)[:, :position]
+        before = logits[:, :position]
+        after = model(changed)[:, :position]
         if not torch.allclose(before, after, rtol=0, atol=1e-3, equal_nan=True):
             raise Refused("a logit depends on a later token: the model looks ahead")
 
@@ -212,8 +213,10 @@ def judge(entry, corpus, seed, most=math.inf):
     warm_up()
     vocab_size, training, tuning, test = parts(corpus)
     # Copies, since from a view an entry could reach the rest of the text.
-    own_training, own_tuning = training.clone(), tuning.clone()
-    wall_start, processor_start = time.perf_counter(), time.process_time()
+    own_training = training.clone()
+    own_tuning = tuning.clone()
+    wall_start = time.perf_counter()
+    processor_start = time.process_time()
     try:
         model = entry(own_training, own_tuning, vocab_size, seed)
         seconds = time.process_time() - processor_start

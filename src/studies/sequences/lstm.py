@@ -18,7 +18,11 @@ from lmcourse.weights import save_tensors
 CHAPTER = "sequences"
 SETTINGS = {"seed": 0, "steps": 4000}
 CHECKPOINTS = ("lstm",)
-D_IN, D_MODEL, BATCH, TOKENS, DROPOUT = 32, 128, 32, 96, 0.2
+D_IN = 32  # width of the token vectors
+D_MODEL = 128  # width of the LSTM's state
+BATCH = 32
+TOKENS = 96  # of a window
+DROPOUT = 0.2  # share of numbers that are dropped in training
 LEARNING_RATE = 5e-3
 
 

@@ -81,7 +81,8 @@ def counting_stops_helping(page: Page):
         new sonnets with lengths 5 and 9; ``own_nine``, on the text that was counted.
         ``answer``: the letter of the right choice.
     """
-    new, own = page.rungs["new"], page.rungs["counted"]
+    new = page.rungs["new"]
+    own = page.rungs["counted"]
     ids = np.array(page.ids["validation"])
     loss = {n: -np.log(model.probabilities(ids)) for n, model in page.ladder.items()}
     ends = np.cumsum([len(text) + 1 for text in page.sonnets[4::10]])
@@ -421,7 +422,8 @@ def without_the_clock(page: Page):
     begins = page.memories[page.position == 1].mean(0)  # (d_model,)
     late = page.memories[page.position == 40].mean(0)
     ways = {"free": np.nan, "start": float(begins[CLOCK]), "late": float(late[CLOCK])}
-    lengths, ends = {}, {}
+    lengths = {}
+    ends = {}
     for name, value in ways.items():
         texts = [page.write(page.holding(CLOCK, value), seed) for seed in (1, 2, 3)]
         lengths[name] = [page.line_length(each) for each in texts]
@@ -552,7 +554,8 @@ def losses_given_position(page: Page, order=5):
         known = page.line_position(ids)[:, order - 2 : -1]
         return np.stack([odds.ravel(), known.ravel().numpy()], axis=1)
 
-    rows, answers = [], []
+    rows = []
+    answers = []
     for own, other in ((learned[::2], learned[1::2]), (learned[1::2], learned[::2])):
         ids = page.cut_alike(other)
         rows.append(features(page.characters.encode("\n".join(own)), ids))
@@ -763,7 +766,8 @@ def gates_make_a_clock(page: Page):
         }
         for key in ("clock", "line_ends", "gradient", "loss")
     }
-    clock, ends = by_key["clock"], by_key["line_ends"]
+    clock = by_key["clock"]
+    ends = by_key["line_ends"]
     far = {kind: [shares[64] for shares in by_key["gradient"][kind]] for kind in clock}
     assert min(clock["LSTM"]) > 0.5
     assert max(clock["RNN"]) < 0.4

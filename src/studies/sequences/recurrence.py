@@ -169,8 +169,10 @@ def clocks(model, ids, newline):
         From -1 to 1, over all characters of all texts but the first of each; 0 for a unit
         that does not change.
     """
-    x, core = model.tokens(ids), model.core
-    carried, units = None, []
+    x = model.tokens(ids)
+    core = model.core
+    carried = None
+    units = []
     for token in x.unbind(1):
         _, carried = core(token[:, None], carried)
         units.append((carried[1] if isinstance(carried, tuple) else carried)[0])

@@ -123,7 +123,8 @@ def run(_folder, group, kind="", shuffled=False, steps=(), rate=None):
     accuracies = (
         [tell(kind, *own, each, 9).mean() for each in tries] if len(tries) > 1 else [1]
     )
-    best, rows = tries[int(np.argmax(accuracies))], []
+    best = tries[int(np.argmax(accuracies))]
+    rows = []
     names = ("order",) if "counts" in kind else ("steps", "rate")
     for seed in seeds:
         right = tell(kind, mix(ids, seed), labels, ~tested, best, seed)
@@ -193,7 +194,8 @@ def gap(results, one, other):
     low, high : float
         Of the share of right passages of ``one`` less that of ``other``, poems drawn again.
     """
-    counts, each = results["sizes"][0]["character"], []
+    counts = results["sizes"][0]["character"]
+    each = []
     for chosen in (one, other):
         rows = [r for r in results["character"] if (r["kind"], r["shuffled"]) == chosen]
         each.append(np.mean([row["right"] for row in rows], axis=0))  # (poems,)
@@ -381,7 +383,8 @@ def train_poet(kind, ids, labels, learned, steps, rate, seed):
     torch.manual_seed(seed)
     model = Poet(kind, int(ids.max()) + 1, ids.shape[1]).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), rate, weight_decay=0.1, fused=True)
-    ids, labels = ids.to(device), labels.to(device)
+    ids = ids.to(device)
+    labels = labels.to(device)
     scheduler = LambdaLR(optimizer, lambda step: 1 - step / steps)
     chosen = torch.tensor(np.flatnonzero(learned))
 
@@ -417,7 +420,8 @@ def count_poets(order, ids, labels, learned):
     bool array of shape (other passages,)
         In the order of ``ids``: whether the right poet's n-grams have the lower loss.
     """
-    size, losses = int(ids.max()) + 1, []
+    size = int(ids.max()) + 1
+    losses = []
     for label in (0, 1):
         own = ids.numpy()[learned & (labels.numpy() == label)]
         model = NgramModel(own.ravel(), order, size)

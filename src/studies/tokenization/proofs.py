@@ -829,7 +829,8 @@ def rhymes_are_hidden(page: Page):
         same, total : list of int
             By sonnet, how many pairs are alike, and how many there are.
         """
-        same, total = [], []
+        same = []
+        total = []
         for words in page.rhymed:
             pairs = [(words[i], words[j]) for i, j in places if words[i] != words[j]]
             same.append(sum(ending(one) == ending(other) for one, other in pairs))
@@ -846,7 +847,9 @@ def rhymes_are_hidden(page: Page):
         spans[name] = bootstrap_interval(*counts(page.RHYMES, way), statistic=ratio_of_sums)
     letters, total = counts(page.RHYMES, lambda word: word[-2:])
     letters_span = bootstrap_interval(letters, total, statistic=ratio_of_sums)
-    same, several, whole = [], [], []
+    same = []
+    several = []
+    whole = []
     for words in page.rhymed:
         for i, j in page.RHYMES:
             if words[i] != words[j]:
@@ -942,7 +945,8 @@ def one_sentence(page: Page):
         English; ``hindi_gpt2`` and ``hindi_now``: its tokens in GPT-2's vocabulary and in
         GPT-4's.
     """
-    prices, stored = page.prices, page.priced
+    prices = page.prices
+    stored = page.priced
     times = prices["GPT-2"] / prices["GPT-2"]["English"]
     lacking = [k for k, lost in page.lost.items() if lost > 0.1]
     assert (stored.gpt2 == prices["GPT-2"]).all()
@@ -1172,10 +1176,12 @@ def verse_again(page: Page):
     """
     read, rest = page.halves_of(page.poems.text, 0)
     prose = [" ".join(text.split()) for text in rest]
-    old, new = GPT2_PATTERN.pattern, CL100K_PATTERN.pattern
+    old = GPT2_PATTERN.pattern
+    new = CL100K_PATTERN.pattern
     apart = new.replace(r"[\r\n]*+", "")
     joined = old.replace(r"\p{N}]+", r"\p{N}]+[\r\n]*")
-    verse, as_prose = [], []
+    verse = []
+    as_prose = []
     for pattern in map(regex.compile, (old, new, apart, joined)):
         learned = BPETokenizer.train("\n\n".join(read), 2048, pattern)
         verse.append(sum(len(learned.encode(text)) for text in rest))

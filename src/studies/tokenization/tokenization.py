@@ -81,7 +81,8 @@ def published():
     """
     folder = os.environ.get("LMCOURSE_CACHE") or pooch.os_cache("lmcourse")
     path = pooch.retrieve(URL, f"sha256:{SHA256}", "cl100k_base.tiktoken", folder)
-    characters, ranks = byte_characters(), {}
+    characters = byte_characters()
+    ranks = {}
     for line in Path(path).read_bytes().splitlines():
         piece = base64.b64decode(line.split()[0])
         parts = segment("".join(characters[byte] for byte in piece), ranks)
@@ -201,7 +202,9 @@ def translated():
         The English name of the language, and pairs of names, in English and in the
         language.
     """
-    english, languages, known = names_of("en"), [], set()
+    english = names_of("en")
+    languages = []
+    known = set()
     for code in sorted(localedata.locale_identifiers()):
         if "_" in code or code == "en":
             continue
@@ -315,7 +318,8 @@ def summary(results):
         every row saves something.
     """
     rows = [*results["ours"], *results.get("published", [])]
-    low, high = min(r["left"][0] for r in rows), max(r["left"][1] for r in rows)
+    low = min(r["left"][0] for r in rows)
+    high = max(r["left"][1] for r in rows)
     holds = high < 0.5 and all(r["saved"][0] > 0 for r in rows)
     record = {"interval": [low, high], "verdict": verdict(holds)}
     return count(rows) | {"n": sum({r["texts"]: r["n"] for r in rows}.values())} | record

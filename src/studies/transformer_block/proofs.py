@@ -162,11 +162,13 @@ def averages_stay_inside(page):
         last round.
     """
     for before, after in itertools.pairwise(page.rounds):
-        middle, spread = before.mean(dim=0), before.std()  # late rounds are very small
+        middle = before.mean(dim=0)
+        spread = before.std()  # late rounds are very small
         outer, inner = ((x - middle) / spread for x in (before, after))
         # A point is inside if its product with each normal, plus its offset, is below 0.
         half_planes = ConvexHull(outer.numpy()).equations
-        normals, offsets = half_planes[:, :2], half_planes[:, 2]
+        normals = half_planes[:, :2]
+        offsets = half_planes[:, 2]
         assert (inner.numpy() @ normals.T + offsets < 1e-9).all()
     widest = [torch.cdist(x, x).max().item() for x in (page.rounds[0], page.rounds[-1])]
     return {"first": widest[0], "last": widest[1]}
@@ -250,7 +252,8 @@ def layer_norm_is_pytorchs(page):
     dict
         ``tokens``: how many a text has.
     """
-    norm, x = page.norm, page.x
+    norm = page.norm
+    x = page.x
     normed = norm(x)
     close(normed, nn.LayerNorm(16).double()(x))
     close(norm(100 * x + 40), normed, atol=1e-4, rtol=0)
@@ -1010,9 +1013,12 @@ def warm_up_helps(page):
         kind = {"norm_first": first, "warmup": warmup, "rate": rate}
         return [row["loss"] for row in page.orders if kind.items() <= row.items()]
 
-    high, lower = 3e-3, 1e-3
-    cold, warm = reached(False, 0, high), reached(False, 50, high)
-    slow, pre = reached(False, 0, lower), reached(True, 0, high)
+    high = 3e-3
+    lower = 1e-3
+    cold = reached(False, 0, high)
+    warm = reached(False, 50, high)
+    slow = reached(False, 0, lower)
+    pre = reached(True, 0, high)
     slower = [
         row["loss"] for row in page.orders if row["norm_first"] and row["rate"] < high
     ]
