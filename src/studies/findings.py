@@ -302,6 +302,30 @@ def _check_sentence(text: str) -> None:
         )
 
 
+# --- what a proof returns ----------------------------------------------------------------
+
+
+def right_letter(choices: Mapping[str, bool], otherwise: str = "?") -> str:
+    """Return the letter of a task's right choice: the first whose condition holds.
+
+    Parameters
+    ----------
+    choices : mapping
+        Letter → whether that choice is right. If several are, the first one counts.
+    otherwise : str
+        What is returned if no condition holds: the letter of the choice that is then right,
+        or "?" if none is.
+
+    Returns
+    -------
+    str
+    """
+    for letter, is_right in choices.items():
+        if is_right:
+            return letter
+    return otherwise
+
+
 # --- finding and running it --------------------------------------------------------------
 
 

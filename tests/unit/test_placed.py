@@ -20,7 +20,7 @@ from lmbook.execute.verdicts import error_outputs, is_finding, note_verdicts, pr
 from lmbook.pages.glue import format_glue, glued_values
 from patience import PATIENCE
 from studies import findings
-from studies.findings import Page, Proof, finding, plain_values, proof
+from studies.findings import Page, Proof, finding, plain_values, proof, right_letter
 from test_execute import page
 
 PROOFS = '''
@@ -306,6 +306,24 @@ def test_numbers_of_libraries_become_pythons():
 def test_what_no_text_can_quote_is_refused(given):
     with pytest.raises(TypeError, match="returns"):
         plain_values(returns, given)
+
+
+@pytest.mark.parametrize(
+    ("choices", "otherwise", "letter"),
+    [
+        ({"c": True, "a": False}, "b", "c"),
+        ({"c": False, "a": True}, "b", "a"),
+        ({"c": True, "a": True}, "b", "c"),
+        ({"c": False, "a": False}, "b", "b"),
+        ({"a": np.bool_(False), "c": np.bool_(False)}, "?", "?"),
+    ],
+)
+def test_the_right_letter_is_the_first_whose_condition_holds(choices, otherwise, letter):
+    assert right_letter(choices, otherwise) == letter
+
+
+def test_no_letter_is_right_if_no_condition_holds():
+    assert right_letter({"a": False, "c": False}) == "?"
 
 
 def test_a_name_that_is_no_proof_is_told_with_those_that_are(monkeypatch):

@@ -23,7 +23,7 @@ from lmcourse.numbers import bootstrap_interval
 from lmcourse.pooling import untrained
 from lmcourse.probe import PENALTIES, interval, predict, score
 from studies import nulls
-from studies.findings import Page, finding, proof
+from studies.findings import Page, finding, proof, right_letter
 
 FEW = 20  # stanzas, where a setting is tried many times
 SEEDS = (20, 21, 22)  # of random weights and random orders; the page has others
@@ -629,9 +629,9 @@ def letter_of_share(share, usual, even) -> str:
         "c" if it stays within 0.05, else "a" if it is within 0.05 of an even share, else
         "?".
     """
-    if abs(share - usual) < 0.05:
-        return "c"
-    return "a" if abs(share - even) < 0.05 else "?"
+    stays = abs(share - usual) < 0.05
+    is_even = abs(share - even) < 0.05
+    return right_letter({"c": stays, "a": is_even})
 
 
 @finding(
@@ -723,7 +723,7 @@ def sink_has_two_causes(page: Page):
     }
     is_either = min(values["least"], word_at_0) > 0.2 > 0.1 > values["neither"]
     needs_both = values["both"] > 0.2 > 0.1 > max(values["most"], word_at_0)
-    values["judged"] = "a" if is_either else "c" if needs_both else "?"
+    values["judged"] = right_letter({"a": is_either, "c": needs_both})
     assert 0.45 < values["span"][0] < values["span"][1] < 0.55
     assert min(bootstrap_interval(each)[0] for each in at_0) > 0.45
     assert min(bootstrap_interval(each)[0] for each in by_cls) > 0.2

@@ -26,7 +26,7 @@ from lmcourse import probe
 from lmcourse.pooling import kept, nearest, pool, pool_layers, untrained
 from lmcourse.probe import ask, interval, predict, score
 from studies import nulls
-from studies.findings import Page, finding, proof
+from studies.findings import Page, finding, proof, right_letter
 
 COUNT = 10  # nearest neighbours
 SEEDS = range(20, 25)  # of untrained layers; the page and the study have others
@@ -848,7 +848,7 @@ def last_layer_reshuffles(page: Page):
         "poems": len(page.texts),
         "seeds": len(all_untrained),
         "random": COUNT / (len(page.texts) - 1),
-        "answer": "c" if kept_more else "a" if kept_fewer else "b",
+        "answer": right_letter({"c": kept_more, "a": kept_fewer}, otherwise="b"),
     }
 
 

@@ -31,7 +31,7 @@ from lmcourse.ngrams import NgramModel
 from lmcourse.numbers import bootstrap_interval
 from lmcourse.patching import copied_heads
 from studies import nulls
-from studies.findings import Page, finding, proof
+from studies.findings import Page, finding, proof, right_letter
 from studies.measures import share_interval
 
 close = torch.testing.assert_close
@@ -394,7 +394,9 @@ def thou_reaches_over_a_word(page: Page):
         "ngram": int(counted),
         "thou_prompts": len(thou),
         "they_between": they_between,
-        "answer": "b" if they_between > 2 / 3 else "a" if they_between < 1 / 3 else "c",
+        "answer": right_letter(
+            {"b": they_between > 2 / 3, "a": they_between < 1 / 3}, otherwise="c"
+        ),
     }
 
 

@@ -20,7 +20,7 @@ from lmcourse.llama import TRANSFORMERS_NAMES
 from lmcourse.numbers import bootstrap_interval
 from lmcourse.patching import copied_heads, copied_state
 from lmcourse.prompts import CAPITALS, LUNCH, NAMES, errands, twins
-from studies.findings import Page, finding, proof
+from studies.findings import Page, finding, proof, right_letter
 from studies.measures import auc, share_interval
 
 close = torch.testing.assert_close
@@ -521,7 +521,8 @@ def capital_moves_in_one_layer(page: Page):
     paris = france.softmax(-1)[:, first_ids(page, ["Paris"])[0]]
     likeliest = france.argmax(-1) == first_ids(page, ["Paris"])[0]
     third = page.config.layers // 3
-    answer = "a" if likeliest[third] else "b" if likeliest[page.config.layers // 2] else "c"
+    half = page.config.layers // 2
+    answer = right_letter({"a": likeliest[third], "b": likeliest[half]}, otherwise="c")
     centred = [read_without_mean(page, stream[i, :, -1], right) for i in (23, 24)]
     assert known >= 30
     assert centred[0] < 0.2

@@ -18,7 +18,7 @@ from lmcourse.preferences import (
     encode_dialogues,
     properties,
 )
-from studies.findings import Page, finding, proof
+from studies.findings import Page, finding, proof, right_letter
 from studies.measures import share_interval
 from studies.preferences.preferences import ASKED, SETTINGS, dialogues_of
 
@@ -186,7 +186,9 @@ def does_as_asked(page: Page):
         "never": np.mean(never),
         "never_span": (min(never), max(never)),
         "never_before": by_luck,
-        "answer": "a" if np.mean(never) > HALF else "b" if max(never) < 0.05 else "c",
+        "answer": right_letter(
+            {"a": np.mean(never) > HALF, "b": max(never) < 0.05}, otherwise="c"
+        ),
         "answers": SETTINGS["answers"] * len(ASKED),
         "seeds": len(runs),
         "loss_before": loss["before"],
@@ -685,8 +687,8 @@ def lines_grow(page: Page):
         "alike_word": mean_of(runs, "equal lengths", "a word"),
         "before": mean_of(runs, "reference", "characters"),
         "after": mean_of(runs, "DPO", "characters", last),
-        "answer": "b" if grows else "c" if shrinks else "a",
-        "judge": "a" if min(gained) <= by_luck else "b" if changes_uncounted else "?",
+        "answer": right_letter({"b": grows, "c": shrinks}, otherwise="a"),
+        "judge": right_letter({"a": min(gained) <= by_luck, "b": changes_uncounted}),
         "seeds": len(runs),
         "answers": row_of(runs[0], "DPO", last)["n"],
     }

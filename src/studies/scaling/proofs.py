@@ -21,7 +21,7 @@ from lmcourse.gpt.training import TrainingConfig, cross_entropy, schedule
 from lmcourse.numbers import bootstrap_interval
 from lmcourse.repeats import Repeater
 from studies import nulls
-from studies.findings import Page, finding, proof
+from studies.findings import Page, finding, proof, right_letter
 from studies.scaling.partners import TRUST
 from studies.scaling.predictions import (
     predict_runs,
@@ -297,7 +297,7 @@ def law_missed(page: Page):
         "without": min(without),
         "runs": len(page.smaller),
         "kinds": page.smaller.groupby(["parameters", "tokens"]).ngroups,
-        "answer": "b" if above > 0.01 else "c" if above < -0.01 else "a",
+        "answer": right_letter({"b": above > 0.01, "c": above < -0.01}, otherwise="a"),
     }
 
 
@@ -438,7 +438,7 @@ def ending_helps(page: Page):
     return {
         "pairs": int(late.sum()),
         "ahead": int(pairs[late].ahead.sum()),
-        "answer": "b" if is_luck else "d" if has_fallen_alone else "?",
+        "answer": right_letter({"b": is_luck, "d": has_fallen_alone}),
     }
 
 

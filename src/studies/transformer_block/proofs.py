@@ -26,7 +26,7 @@ from lmcourse.stand_ins import given_and_returned, instead, straight_line
 from lmcourse.tokenization import CharTokenizer
 from lmcourse.transformer import Stack
 from studies import nulls
-from studies.findings import finding, proof
+from studies.findings import finding, proof, right_letter
 from studies.transformer_block import bend
 from studies.transformer_block.transformer_block import frequency_loss
 
@@ -653,7 +653,7 @@ def line_in_layer_0(page):
         "interval": sonnet_interval(line),
         "tables": tables,
         "together": together,
-        "answer": "c" if part < 0.1 else "b" if part < 0.8 else "a",
+        "answer": right_letter({"c": part < 0.1, "b": part < 0.8}, otherwise="a"),
     }
 
 
