@@ -185,14 +185,13 @@ def main(arguments: list[str] | None = None) -> int:
     study = known[options.name]
     try:
         with running.lock(options.name):
-            if not options.still_holds:
-                if options.write:
-                    write(study, options.processes)
-                else:
-                    try_out(study)
-            else:
+            if options.still_holds:
                 path = running.renew(study, options.still_holds, not options.uncompared)
                 print(f"wrote {path}")
+            elif options.write:
+                write(study, options.processes)
+            else:
+                try_out(study)
     except (
         BlockingIOError,
         FileNotFoundError,

@@ -11,6 +11,7 @@ computed:
 """
 
 from collections.abc import Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -35,7 +36,7 @@ def shuffled_words(texts: Sequence[str], seed: int = 0) -> list[str]:
     """
     words = [text.split() for text in texts]
     mixed = iter(shuffled([word for each in words for word in each], seed))
-    return [" ".join(next(mixed) for _ in each) for each in words]
+    return [" ".join(islice(mixed, len(each))) for each in words]
 
 
 def shuffled(items: Sequence, seed: int = 0) -> list:

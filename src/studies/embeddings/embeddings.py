@@ -203,7 +203,7 @@ def summary(results):
         below 0.7.
     """
 
-    def of(k, constant=0.0, without=0):
+    def highest_cosines(k, constant=0.0, without=0):
         """Return the highest mean cosine of each run of a kind, a list of float.
 
         ``k`` : negatives for each pair; ``constant`` : added to every score; ``without`` :
@@ -212,10 +212,16 @@ def summary(results):
         rows = alike(results["cones"], k=k, constant=constant, without=without)
         return [each["most"] for each in rows] or [0.0]
 
-    five = of(5)
-    one = of(1)
-    five_minus = of(5, -LN5)
-    one_plus = of(1, LN5)
-    holds = min(five) > 0.95 > 0.7 > max(one) and max(five_minus) < 0.7
-    holds = holds and min(one_plus) > 0.95 and min(of(5, without=100)) > 0.95
+    five = highest_cosines(5)
+    one = highest_cosines(1)
+    five_minus = highest_cosines(5, constant=-LN5)
+    one_plus = highest_cosines(1, constant=LN5)
+    five_of_rarer = highest_cosines(5, without=100)
+    holds = (
+        min(five) > 0.95
+        and min(five_of_rarer) > 0.95
+        and min(one_plus) > 0.95
+        and max(one) < 0.7
+        and max(five_minus) < 0.7
+    )
     return count(results["cones"]) | paired(five, five_minus, holds)

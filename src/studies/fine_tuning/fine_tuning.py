@@ -587,17 +587,26 @@ def classify_poems(length, draws, pairs=False, every=1, untrained=3):
     classify("bag of words", 0, texts)
     line_lengths = np.array([[np.mean([*map(len, lines)])] for lines in table.lines])
     classify("ruler", 0, line_lengths)
+    layers = range(config.layers + 1) if length == 20 else [config.layers]
     others = []
     for seed in range(untrained):
         torch.manual_seed(seed)
         others.append(GPT(config).eval())
-    for last, name in {True: "last state", False: "mean state"}.items():
-        own, *rest = (
-            labels.readings(each, tokenizer, table, last) for each in (model, *others)
-        )
-        for layer in range(len(own)) if length == 20 else [config.layers]:
+
+    def classify_by_states(name, last):
+        """Classify by the states of the trained model, and by those of untrained ones.
+
+        ``name`` : str, of these states in the rows; ``last`` : bool, whether to use the
+        state of each line's last character, instead of the mean of all.
+        """
+        own = labels.readings(model, tokenizer, table, last)
+        rest = [labels.readings(each, tokenizer, table, last) for each in others]
+        for layer in layers:
             classify(name, layer, own[layer])
             classify(f"{name}, untrained", layer, *(each[layer] for each in rest))
+
+    classify_by_states("last state", last=True)
+    classify_by_states("mean state", last=False)
     return rows
 
 

@@ -16,6 +16,7 @@ Statistic: the loss in nats a character. For what averaging gains, a 95 % interv
 sonnets of the test text, drawn again.
 """
 
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -44,8 +45,40 @@ CLAIM = (
 )
 RIVAL = "averaging two small GPTs that differ in their seed alone"
 NULL = "averaging any two models improves them equally"
-RUNGS = ["a table of pairs", "one head", "four heads", "feed-forward"]
-RUNGS += ["residual paths and norms", "a second layer"]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the model of a rung has.
+
+    Parameters
+    ----------
+    layers, heads : int
+    attention : bool
+        Whether it attends. If not, it has nothing but a table of pairs of tokens: the token
+        and the one that follows.
+    feed_forward : bool
+        Whether the layer has its feed-forward network.
+    paths_and_norms : bool
+        Whether it is a whole GPT: with residual paths and norms.
+    """
+
+    layers: int = 1
+    heads: int = 4
+    attention: bool = True
+    feed_forward: bool = True
+    paths_and_norms: bool = True
+
+
+PARTS = {
+    "a table of pairs": Parts(attention=False, feed_forward=False, paths_and_norms=False),
+    "one head": Parts(heads=1, feed_forward=False, paths_and_norms=False),
+    "four heads": Parts(feed_forward=False, paths_and_norms=False),
+    "feed-forward": Parts(paths_and_norms=False),
+    "residual paths and norms": Parts(),
+    "a second layer": Parts(layers=2),
+}
+RUNGS = [*PARTS]
 SPREADS = (0.05, 0.125)  # standard deviations of the first weights
 RATES = (3e-3, 1e-2, 3e-2, 1e-1)  # highest learning rates
 SEEDS = (1, 2, 3)  # of what is tested; seed 0 chooses spread and rate
@@ -110,16 +143,16 @@ class Rung(GPT):
 
         The parameters are those of the class.
         """
-        self.rung = RUNGS.index(rung)
-        sizes = SIZES | {"heads": 1 if self.rung == 1 else 4}
-        layers = 2 if self.rung == 5 else 1
-        super().__init__(GPTConfig(vocab_size, **sizes, layers=layers))
+        parts = PARTS[rung]
+        sizes = SIZES | {"heads": parts.heads, "layers": parts.layers}
+        super().__init__(GPTConfig(vocab_size, **sizes))
+        self.parts = parts
         with torch.no_grad():
             for weight in self.parameters():
                 if weight.ndim == 2:
                     weight.mul_(spread / 0.02)  # GPT's own spread is 0.02
-        self.pairs = nn.Embedding(vocab_size, vocab_size) if self.rung == 0 else None
-        if self.pairs is not None:
+        if not parts.attention:
+            self.pairs = nn.Embedding(vocab_size, vocab_size)
             nn.init.zeros_(self.pairs.weight)
 
     def forward(self, ids):
@@ -133,12 +166,12 @@ class Rung(GPT):
         -------
         Tensor of shape (batch, tokens, vocab_size)
         """
-        if self.pairs is not None:
+        if not self.parts.attention:
             return self.pairs(ids)
-        if self.rung > 3:
+        if self.parts.paths_and_norms:
             return super().forward(ids)
         x, _ = self.blocks[0].attention(self.embed(ids))  # (batch, tokens, d_model)
-        if self.rung == 3:
+        if self.parts.feed_forward:
             x = self.blocks[0].feed_forward(x)
         return F.linear(x, self.tokens.weight)
 

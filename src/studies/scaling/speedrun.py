@@ -62,16 +62,39 @@ TABLES = "tables"  # an idea against the rules: vectors for pairs and triples of
 ORDERS = range(2, 8)  # of n-grams
 STEPS = 420  # of a short run
 LONGER = 500  # of the record
-SIZE, *OTHERS = NAMES = [*IDEAS]
-# Each recipe by the ideas that it has.
-WAYS = {"reference": [], "textbook": [], SIZE: [SIZE]}
-WAYS |= {f"{name} alone": [SIZE, name] for name in OTHERS}
-WAYS |= {f"up to {NAMES[i]}": NAMES[: i + 1] for i in range(2, len(NAMES) - 2)}
-WAYS |= {f"without {name}": [x for x in NAMES if x != name] for name in OTHERS}
-WAYS |= {"whole": NAMES, "tables": [*NAMES, TABLES]}
+
+
+def ideas_by_way():
+    """Return which ideas each recipe has, a dict of str to list of str.
+
+    A list has the ideas in the order in which they are applied.
+    """
+    names = [*IDEAS]
+    size, *others = names
+    # nanoGPT's recipe: as long as it is, and as short as the recipes below.
+    ways = {"reference": [], "textbook": []}
+    # The smaller model, by itself and with one other idea.
+    ways[size] = [size]
+    for idea in others:
+        ways[f"{idea} alone"] = [size, idea]
+    # Ideas added up. The first two are "schedule alone", all but the last "without before".
+    for last in ("rotary", "norm", "scale"):
+        ways[f"up to {last}"] = names[: names.index(last) + 1]
+    # All ideas but one.
+    for idea in others:
+        ways[f"without {idea}"] = [name for name in names if name != idea]
+    # All ideas, and one more that is against the rules.
+    ways["whole"] = names
+    ways["tables"] = [*names, TABLES]
+    # The fastest recipe and a simple one: recipes from above, with steps of their own.
+    ways["record"] = ways["without norm"]
+    ways["simple"] = ways["schedule alone"]
+    return ways
+
+
+WAYS = ideas_by_way()
 TUNED = ["whole", "without norm"]  # of which the better one is the record
 TUNING = range(10, 16)  # the seeds by which it is chosen
-WAYS |= {"record": WAYS["without norm"], "simple": WAYS["schedule alone"]}
 LENGTHS = {"reference": Recipe().steps, "simple": Recipe().steps, "record": LONGER}
 
 

@@ -13,6 +13,7 @@ poems drawn again, that which is stored of counting less the window, on characte
 import itertools
 import re
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -27,7 +28,7 @@ from lmcourse.models import pick_device
 from lmcourse.ngrams import NgramModel
 from lmcourse.numbers import bootstrap_interval
 from lmcourse.training_loop import train_model
-from studies.harness import verdict
+from studies.harness import grid, verdict
 from studies.measures import ratio_of_sums
 
 CHAPTER = "sequences"
@@ -114,54 +115,69 @@ def run(_folder, group, kind="", shuffled=False, steps=(), rate=None):
     unit = "character" if group == "longer" else group
     ids, labels, poems, tested = passages(unit)
     seeds = SETTINGS["seeds"]
-    mix = shuffle_tokens if shuffled else lambda ids, seed: ids
-    tries = [(s, r) for s in steps for r in ([rate] if rate else SETTINGS["rates"])]
-    if "counts" in kind:
-        tries = [(order,) for order in ([1] if "bag" in kind else ORDERS[unit])]
-    inner = np.isin(poems[~tested] % 10, (0, 1))
-    own = mix(ids, len(seeds))[~tested], labels[~tested], ~inner
-    accuracies = (
-        [tell(kind, *own, each, 9).mean() for each in tries] if len(tries) > 1 else [1]
-    )
-    best = tries[int(np.argmax(accuracies))]
+    shuffle = shuffle_tokens if shuffled else lambda ids, seed: ids
+    if kind in COUNTS:
+        choices = counting_choices(kind, unit)
+        told_right = count_poets
+    else:
+        choices = training_choices(steps, rate)
+        told_right = partial(train_poet, kind)
+    choice = choices[0]
+    if len(choices) > 1:
+        # The data of the choice: training poems alone, shuffled as with no other seed.
+        own_ids = shuffle(ids, len(seeds))[~tested]
+        learned = ~np.isin(poems[~tested] % 10, (0, 1))
+        accuracies = [
+            told_right(own_ids, labels[~tested], learned, **each, seed=9).mean()
+            for each in choices
+        ]
+        choice = choices[int(np.argmax(accuracies))]
     rows = []
-    names = ("order",) if "counts" in kind else ("steps", "rate")
     for seed in seeds:
-        right = tell(kind, mix(ids, seed), labels, ~tested, best, seed)
-        row = {"kind": kind, "shuffled": shuffled, "seed": seed}
-        row |= dict(zip(names, best, strict=True))
+        right = told_right(shuffle(ids, seed), labels, ~tested, **choice, seed=seed)
+        row = {"kind": kind, "shuffled": shuffled, "seed": seed} | choice
         poem_of = poems[tested]
         per_poem = [int(right[poem_of == poem].sum()) for poem in np.unique(poem_of)]
         rows.append(row | {"share": round(float(right.mean()), 4), "right": per_poem})
     return rows
 
 
-def tell(kind, ids, labels, learned, choice, seed):
-    """Return which of the held-out passages a model assigns to the right poet.
+def counting_choices(kind, unit):
+    """Return the orders of n-grams from which a run chooses.
 
     Parameters
     ----------
-    kind : str
-        "bag of counts" or "counts", which count n-grams; or a network: "bag", "window",
-        "LSTM, last", "LSTM, mean", "LSTM, attention" or "self-attention".
-    ids : int64 Tensor of shape (passages, tokens)
-    labels : Tensor of shape (passages,)
-        The poet: 0 for Shakespeare, 1 for Dickinson.
-    learned : bool array of shape (passages,)
-        Which passages the model learns from; the others are held out.
-    choice : tuple
-        (order,) of the n-grams; of a network (steps, rate).
-    seed : int
-        Of the first weights, and of all that is drawn.
+    kind : {"bag of counts", "counts"}
+        A bag has single tokens alone.
+    unit : {"word", "character"}
+        What a token is.
 
     Returns
     -------
-    bool array of shape (held-out passages,)
-        In the order of ``ids``.
+    list of dict
+        Each with ``order``, an argument of `count_poets`.
     """
-    if "counts" in kind:
-        return count_poets(*choice, ids, labels, learned)
-    return train_poet(kind, ids, labels, learned, *choice, seed)
+    orders = [1] if kind == "bag of counts" else ORDERS[unit]
+    return [{"order": order} for order in orders]
+
+
+def training_choices(steps, rate=None):
+    """Return the trainings of a network from which a run chooses.
+
+    Parameters
+    ----------
+    steps : list of int
+        Numbers of training steps.
+    rate : float, optional
+        The learning rate. Default: each of three.
+
+    Returns
+    -------
+    list of dict
+        Each with ``steps`` and ``rate``, arguments of `train_poet`.
+    """
+    rates = SETTINGS["rates"] if rate is None else [rate]
+    return grid(steps=steps, rate=rates)
 
 
 def sizes():
@@ -402,18 +418,20 @@ def train_poet(kind, ids, labels, learned, steps, rate, seed):
     return right.cpu().numpy()
 
 
-def count_poets(order, ids, labels, learned):
+def count_poets(ids, labels, learned, order, seed=None):
     """Count n-grams in each poet's passages; return which others are assigned rightly.
 
     Parameters
     ----------
-    order : int
-        The longest n-gram.
     ids : int64 Tensor of shape (passages, tokens)
     labels : Tensor of shape (passages,)
         The poet: 0 for Shakespeare, 1 for Dickinson.
     learned : bool array of shape (passages,)
         Which passages are counted, those of a poet as one text.
+    order : int
+        The longest n-gram.
+    seed : int, optional
+        Unused: nothing is drawn.
 
     Returns
     -------
