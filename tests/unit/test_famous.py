@@ -86,8 +86,10 @@ def test_what_is_too_close_to_say_does_not_hold():
 
 
 def test_the_text_says_whom_it_speaks_of_if_another_model_stands_there():
-    assert "these three" in proofs.about([])
-    assert "in the place of MiniLM and our GPT" in proofs.about(["MiniLM", "our GPT"])
+    assert "these three" in proofs.sentence_on_models([])
+    assert "in the place of MiniLM and our GPT" in proofs.sentence_on_models(
+        ["MiniLM", "our GPT"]
+    )
 
 
 def test_cosines_are_numpys():
@@ -628,11 +630,11 @@ def test_the_likeliest_token_has_half_a_context_before_it(other_gpt, context):
 
 @pytest.mark.parametrize(("density", "relu", "count"), [(1.0, True, 2), (0.05, False, 2)])
 def test_without_sparsity_or_without_relu_two_are_kept(density, relu, count):
-    assert little.kept(0, 2000, density, relu) == count
+    assert little.count_kept(0, 2000, density, relu) == count
 
 
 def test_sparse_numbers_are_kept_as_a_pentagon():
-    assert little.kept(0, 2000, 0.05, True) == 5
+    assert little.count_kept(0, 2000, 0.05, True) == 5
 
 
 # --- nothing to find ---------------------------------------------------------------------

@@ -175,7 +175,7 @@ def neighbours_lead(page):
     table = reader_accuracies(page.study)
     steps = page.study["settings"]["digits"]
 
-    def of(reader, count):
+    def accuracies_of(reader, count):
         """Return the accuracies of a reader, a Series by fold and seed.
 
         ``reader`` : str; ``count`` : int, the number of training steps.
@@ -184,13 +184,13 @@ def neighbours_lead(page):
         return rows.set_index(["fold", "seed"]).accuracy
 
     # What is no network has 0 steps and the seed 0.
-    neighbours = of("nearest neighbours", 0).droplevel("seed")
-    ours = of("Transformer", steps["steps"])
-    longer = of("Transformer", steps["longer"])
-    without = of("no places", steps["steps"])
+    neighbours = accuracies_of("nearest neighbours", 0).droplevel("seed")
+    ours = accuracies_of("Transformer", steps["steps"])
+    longer = accuracies_of("Transformer", steps["longer"])
+    without = accuracies_of("no places", steps["steps"])
     gap = -ours.sub(neighbours, level="fold")
     gap_longer = -longer.sub(neighbours, level="fold")
-    logistic = of("logistic regression", 0).droplevel("seed")
+    logistic = accuracies_of("logistic regression", 0).droplevel("seed")
     assert gap.min() > 0
     assert gap_longer.min() > 0
     assert (neighbours - logistic).min() > 0
@@ -890,7 +890,7 @@ def test_digits_leak(page):
                 by_case[leaks, same_hands] = np.mean(scores)
         by_part.append(by_case)
 
-    def of(leaks, same_hands):
+    def accuracies_if(leaks, same_hands):
         """Return the accuracy on each part, a float array (parts,).
 
         ``leaks`` : bool, whether turned copies of test digits are learned from;
@@ -898,9 +898,9 @@ def test_digits_leak(page):
         """
         return np.array([row[leaks, same_hands] for row in by_part])
 
-    apart = of(False, False)
-    copies = of(True, False) - apart
-    hands = of(False, True) - apart
+    apart = accuracies_if(False, False)
+    copies = accuracies_if(True, False) - apart
+    hands = accuracies_if(False, True) - apart
     assert 0.02 < copies.mean() < 0.045
     assert 0.02 < hands.mean() < 0.045
     assert copies.min() > 0
@@ -908,9 +908,9 @@ def test_digits_leak(page):
     hands_leak = hands.mean() > 0
     return {
         "apart": apart.mean(),
-        "with_copies": of(True, False).mean(),
-        "with_hands": of(False, True).mean(),
-        "both": of(True, True).mean(),
+        "with_copies": accuracies_if(True, False).mean(),
+        "with_hands": accuracies_if(False, True).mean(),
+        "both": accuracies_if(True, True).mean(),
         "copies": (copies.min(), copies.max()),
         "hands": (hands.min(), hands.max()),
         "digits": len(labels),

@@ -891,8 +891,9 @@ def cones_again(page: Page):
         ]
         close(cosines, row["cosines"][:6], atol=0.05)
     for step, model in enumerate(page.train_skip_gram(page.met, page.shares, 5), 1):
-        for weight in model.parameters() if step == 1 else ():
-            weight.data *= 100
+        if step == 1:
+            for weight in model.parameters():
+                weight.data *= 100
     large = mean_cosine(model.words.weight.detach().double().numpy())
     assert large < 0.1
     five = [row for row in page.trainings if row["k"] == 5 and not row["constant"]]

@@ -81,7 +81,8 @@ def plan(small):
     settings = grid(group="runs", seed=seeds, steps=steps)
     settings += grid(group="more", seed=SETTINGS["more"][:most], steps=steps)
     settings += grid(group="varied", vary=[*VARIED][:most], seed=seeds, steps=steps)
-    for kind in KINDS[-1:] if small else KINDS:
+    kinds = KINDS[-1:] if small else KINDS
+    for kind in kinds:
         settings += plan_kind(kind, small)
     return settings
 

@@ -113,7 +113,7 @@ def shown(name: str, found: dict) -> dict:
     return {f"{name}_{key}": each for key, each in found.items() if key not in hidden}
 
 
-def about(swapped: list[str]) -> str:
+def sentence_on_models(swapped: list[str]) -> str:
     """Return the sentence that says of which models the text speaks.
 
     ``swapped`` : list of str, those of "SmolLM2", "MiniLM" and "our GPT" that another model
@@ -223,6 +223,7 @@ def results(page: Page):
             values |= shown(f"{name}_{form}", outcome)
     all_verdicts = [*verdicts.values()]
     right = sum(verdicts[name] == result.foretold for name, result in RESULTS.items())
+    swapped = [model for model in VARIABLES if os.environ.get(VARIABLES[model])]
     return values | {
         "asked": len(RESULTS),
         "hold": all_verdicts.count("holds"),
@@ -232,5 +233,5 @@ def results(page: Page):
         "unasked": all_verdicts.count("can’t be asked"),
         "right": right,
         "untrained_cosine": untrained_cosine(),
-        "about": about([model for model in VARIABLES if os.environ.get(VARIABLES[model])]),
+        "about": sentence_on_models(swapped),
     }

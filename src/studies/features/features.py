@@ -153,7 +153,7 @@ def run(folder, group, seed, steps):
 
 
 @torch.no_grad()
-def held(model, windows, layer, first):
+def states_and_neurons(model, windows, layer, first):
     """Return states that go into a layer, and the neurons of the layer before.
 
     A Llama computes no logits but each window's last, to save time.
@@ -536,7 +536,7 @@ def read_gpt(folder, seed, steps):
     by_model = {}
     for name in ("trained", "shuffled"):
         asked = model if name == "trained" else shuffled_weights(model, seed)
-        pairs = [held(asked, each, layer, FIRST) for each in windows.values()]
+        pairs = [states_and_neurons(asked, each, layer, FIRST) for each in windows.values()]
         train, test = (pair[0].flatten(0, 1) for pair in pairs)
         neurons = [pair[1].flatten(0, 1) for pair in pairs]
         coder = train_autoencoder(train, **sizes, steps=steps, seed=seed)
@@ -633,9 +633,10 @@ def steer_all(tokenizer, text, model, windows, targets, layer, first, coder, tra
             "random direction": torch.randn(vectors.shape[1], generator=generator),
         }
         for way, direction in ways.items():
-            for strength in (
-                [0.0, *SETTINGS["strengths"]] if way == "feature" else SETTINGS["strengths"]
-            ):
+            pushed = SETTINGS["strengths"]
+            if way == "feature":
+                pushed = [0.0, *pushed]
+            for strength in pushed:
                 push = strength * size * F.normalize(direction, dim=0)
                 probs, other = steered(
                     model, windows[8:40], targets[8:40], layer, first, token, push
@@ -746,7 +747,7 @@ def read_until(model, windows, layer):
     blocks = model.blocks
     model.blocks = blocks[: layer + 1]
     try:
-        return held(model, windows, layer, TALKER_FIRST)
+        return states_and_neurons(model, windows, layer, TALKER_FIRST)
     finally:
         model.blocks = blocks
 

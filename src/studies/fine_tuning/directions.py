@@ -86,7 +86,7 @@ def strongest(change, rank):
     return (left[:, :rank] * values[:rank]) @ right[:rank]
 
 
-def kept(change, kind, rank, generator):
+def part_of_change(change, kind, rank, generator):
     """Return what is kept of the change of one matrix.
 
     Parameters
@@ -172,10 +172,11 @@ def run(_folder, group, seed, steps, ranks=tuple(SETTINGS["ranks"])):
     generator = torch.Generator().manual_seed(seed)
     rows = []
     for kind in KINDS:
-        for rank in ranks if kind == "strongest" else ranks[::3]:
+        tried_ranks = ranks if kind == "strongest" else ranks[::3]
+        for rank in tried_ranks:
             tried = copy.deepcopy(base)
             for name, weight in matrices(tried).items():
-                weight.data += kept(changes[name], kind, rank, generator)
+                weight.data += part_of_change(changes[name], kind, rank, generator)
             losses = np.round(teaching.poem_losses(tried, poems), 4).tolist()
             rows.append({"kind": kind, "rank": rank, "losses": losses})
     own = [energy(weight.detach(), ranks) for weight in before.values()]

@@ -66,11 +66,10 @@ def plan(small):
     few = {"steps": 2, "warmup": 1, "validation_windows": 4} if small else {}
     short = {"steps": 300, "evaluate_every": 25} | few
     seeds = SEEDS[: 1 if small else 3]
-    models = [
-        {"axis": axis, "value": value, "changes": few}
-        for axis, values in AXES.items()
-        for value in (values[:: len(values) - 1] if small else values)
-    ]
+    models = []
+    for axis, values in AXES.items():
+        tried = [values[0], values[-1]] if small else values
+        models += [{"axis": axis, "value": value, "changes": few} for value in tried]
     tuned = [each | {"rate": r} for r in RATES[: 1 if small else 3] for each in models]
     little = grid(dropout=(0.0, 0.3), rate=RATES[:2], seed=seeds, changes=short)
     runs = [each | {"seed": seed} for seed in seeds for each in models]

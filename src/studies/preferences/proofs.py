@@ -528,7 +528,7 @@ def chosen_become_rarer(page: Page):
     """
     runs = page.pairs_study
 
-    def of(kind, *keys):
+    def values_by_seed(kind, *keys):
         """Return of every seed a value of the model trained on pairs of one kind, an array.
 
         ``kind`` : "far apart", "both poor" or "equals"; ``keys`` : where the value stands
@@ -540,21 +540,23 @@ def chosen_become_rarer(page: Page):
         return np.array(rows)
 
     before = np.array([run["before"]["echoes"] for run in runs])
-    chosen, rejected = (of("far apart", "gained", side) for side in ("chosen", "rejected"))
-    new = of("far apart", "gained, new", "chosen")
-    new_rejected = of("far apart", "gained, new", "rejected")
-    poor = of("both poor", "after", "echoes")
-    poor_chosen = of("both poor", "chosen")
-    equals = of("equals", "after", "echoes")
+    chosen, rejected = (
+        values_by_seed("far apart", "gained", side) for side in ("chosen", "rejected")
+    )
+    new = values_by_seed("far apart", "gained, new", "chosen")
+    new_rejected = values_by_seed("far apart", "gained, new", "rejected")
+    poor = values_by_seed("both poor", "after", "echoes")
+    poor_chosen = values_by_seed("both poor", "chosen")
+    equals = values_by_seed("equals", "after", "echoes")
     assert max(chosen.max(), new.max()) < -np.log(10)
-    assert all(chosen < 5 * of("equals", "gained", "chosen"))
-    assert all(new < 5 * of("equals", "gained, new", "chosen"))
+    assert all(chosen < 5 * values_by_seed("equals", "gained", "chosen"))
+    assert all(new < 5 * values_by_seed("equals", "gained, new", "chosen"))
     assert all(rejected < 2 * chosen)
     assert all(new_rejected < new)
     assert all(poor_chosen < before + HALF)
     assert min(poor - poor_chosen) > 2
     assert max(abs(equals - before)) < 1
-    assert min(of("equals", "chosen") - before) > 1
+    assert min(values_by_seed("equals", "chosen") - before) > 1
     return {
         "chosen": -np.mean(chosen),
         "rejected": -np.mean(rejected),
@@ -566,10 +568,12 @@ def chosen_become_rarer(page: Page):
         "poor_chosen": np.mean(poor_chosen),
         "poor_span": (min(poor), max(poor)),
         "equals": np.mean(equals),
-        "equals_chosen": np.mean(of("equals", "chosen")),
+        "equals_chosen": np.mean(values_by_seed("equals", "chosen")),
         "equals_span": (min(equals - before), max(equals - before)),
-        "pairs": int(min(of(kind, "pairs").min() for kind in ("both poor", "equals"))),
-        "answers": int(of("far apart", "after", "n").min()),
+        "pairs": int(
+            min(values_by_seed(kind, "pairs").min() for kind in ("both poor", "equals"))
+        ),
+        "answers": int(values_by_seed("far apart", "after", "n").min()),
         "seeds": len(runs),
     }
 

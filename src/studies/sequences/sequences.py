@@ -65,10 +65,11 @@ def plan(small):
         a run chooses one; of "longer" also ``rate``, the learning rate.
     """
     steps = [2] if small else SETTINGS["steps"]
+    kinds = ["counts", "window"] if small else [*COUNTS, *NETWORKS]
     runs = [
         {"group": unit, "kind": kind, "shuffled": mixed, "steps": steps}
         for unit in ORDERS
-        for kind in (["counts", "window"] if small else [*COUNTS, *NETWORKS])
+        for kind in kinds
         for mixed in (False, True)
         if not (mixed and kind.startswith("bag"))  # a bag has no order to lose
     ]

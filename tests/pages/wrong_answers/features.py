@@ -5,7 +5,7 @@ import torch
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.models import trained
 from lmcourse.sparse import SparseAutoencoder
-from studies.features.features import FIRST, SETTINGS, cut, held, sonnets
+from studies.features.features import FIRST, SETTINGS, cut, sonnets, states_and_neurons
 
 
 def by_kind():
@@ -29,7 +29,8 @@ def counted():
     """How often each feature is there in the test sonnets, and at capital letters."""
     tokenizer, model, _ = load_gpt("sonnets", device="cpu")
     ids, marks = sonnets(tokenizer, "test")
-    states, _ = held(model, cut(ids, 64, FIRST), SETTINGS["layer"], FIRST)
+    windows = cut(ids, 64, FIRST)
+    states, _ = states_and_neurons(model, windows, SETTINGS["layer"], FIRST)
     coder = trained("autoencoder", lambda: SparseAutoencoder(128, 512, 8))
     fires = coder.encode(states.flatten(0, 1)) > 0  # (places, features)
     known = cut(marks, 64, FIRST)[:, FIRST:].flatten(0, 1)[:, 3:4]
