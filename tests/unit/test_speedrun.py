@@ -93,6 +93,17 @@ def test_the_record_leaves_out_what_is_better_left_out_by_the_tuning_half():
     assert study.WAYS["record"] == study.WAYS[middle.tuning.idxmin()]
 
 
+def test_recipes_have_one_idea_some_or_all_but_one():
+    ways = study.ideas_by_way()
+    assert ways["reference"] == ways["textbook"] == []
+    assert ways["muon alone"] == ["size", "muon"]
+    assert ways["up to norm"] == ["size", "schedule", "rotary", "norm"]
+    assert ways["without scale"] == [idea for idea in IDEAS if idea != "scale"]
+    assert ways["whole"] == [*IDEAS]
+    assert ways["tables"] == [*IDEAS, study.TABLES]
+    assert ways["simple"] == ["size", "schedule"]
+
+
 def test_vectors_of_tokens_before_reach_so_far_and_no_further():
     torch.manual_seed(0)
     model = GPT(Recipe(layers=1, d_model=8, heads=2, previous_tokens=3).model_config(11))

@@ -228,6 +228,17 @@ def test_a_rung_has_the_parts_that_it_names():
         assert users == rungs, part
 
 
+def test_a_bag_counts_single_tokens_and_a_network_tries_each_rate():
+    study = STUDIES["sequences"]
+    assert study.counting_choices("bag of counts", "word") == [{"order": 1}]
+    orders = [choice["order"] for choice in study.counting_choices("counts", "word")]
+    assert orders == study.ORDERS["word"]
+    trainings = study.training_choices([400, 1600])
+    assert {each["rate"] for each in trainings} == set(study.SETTINGS["rates"])
+    assert [each["steps"] for each in trainings] == [400] * 3 + [1600] * 3
+    assert study.training_choices([9], 0.5) == [{"steps": 9, "rate": 0.5}]
+
+
 def test_the_stored_decoder_has_the_stored_losses():
     study = STUDIES["backpropagation"]
     model = load(running.checkpoint("decoder"))
