@@ -30,7 +30,9 @@ SETTINGS = {
     "rate": 3e-2,  # the best on one date, study encoder-decoder
     "seeds": [0, 1, 2],
 }
-KINDS = EVERY, ONCE = "LSTM, one vector at every step", "LSTM, one vector"
+EVERY = "LSTM, one vector at every step"
+ONCE = "LSTM, one vector"
+KINDS = (EVERY, ONCE)
 DATES = 2  # in one source
 FEW = 0.05  # share of the pairs of dates: hardly any
 MOST = 0.5  # more than half of them
