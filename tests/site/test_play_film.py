@@ -219,7 +219,7 @@ def test_other_dice_write_another_text(opened):
     page = opened.page
     to(page, 10)
     before = written(page)
-    page.get_by_role("button", name="other dice").click()
+    page.get_by_role("button", name="draw again").click()
     page.wait_for_function(
         "before => { const now = document.querySelector('.lmf-text b').textContent;"
         f" return now.length === {COUNT} && now !== before; }}",

@@ -156,7 +156,7 @@ def test_sliders_change_what_is_drawn_from_at_once(opened):
     assert [*bars(page).values()] == [1] + [0] * 9
     idle(page)
     text = page.locator(".lmg-text").text_content()
-    page.get_by_role("button", name="other dice").click()
+    page.get_by_role("button", name="draw again").click()
     idle(page)
     assert page.locator(".lmg-text").text_content() == text  # nothing to choose from
 
@@ -189,7 +189,7 @@ def test_one_character_then_another_then_a_text_that_is_stopped(opened):
     assert len(gone_on) == len(stopped) + 300
     live = page.locator("[aria-live=polite]").last
     visits.heard(live, "Next: ")
-    page.get_by_role("button", name="other dice").click()
+    page.get_by_role("button", name="draw again").click()
     idle(page)
     assert page.locator(".lmg-text").text_content() != gone_on
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +14,11 @@ from lmbook.javascript import TYPES, check
 def book(tmp_path):
     """A folder with the book's settings and one script in good form."""
     shutil.copy(ROOT / "biome.jsonc", tmp_path)
+    rules = Path("src") / "lmbook" / "js" / "statements.grit"
+    (tmp_path / rules.parent).mkdir(parents=True)
+    shutil.copy(ROOT / rules, tmp_path / rules)
     types = {"extends": str(TYPES), "include": ["src/*.js"]}
     (tmp_path / "types.json").write_text(json.dumps(types))
-    (tmp_path / "src").mkdir()
     (tmp_path / "src" / "good.js").write_text("export const one = 1;\n")
     return tmp_path
 
@@ -28,6 +31,15 @@ def book(tmp_path):
         ("form.css", "a{color:red}\n", "a {\n  color: red;\n}\n"),
         ("two.js", "export const f = (x) => (x = 1, x);\n", None),  # two things a line
         ("unused.js", "function never() {}\n", None),
+        ("hidden.js", "if (scrollY) scrollX && scrollTo(0, 0);\n", None),
+        ("either.js", "scrollX ? scrollTo(0, 0) : scrollTo(0, 1);\n", None),
+        ("value.js", 'export const clear = () => (document.title = "");\n', None),
+        ("both.js", 'document.title = document.dir = "";\n', None),
+        (
+            "nested.js",
+            "export const side = scrollX > 0 ? 1 : scrollX < 0 ? -1 : 0;\n",
+            None,
+        ),
         (
             "returns.js",
             "/** @param {number} x */\nexport const double = (x) => {\n"

@@ -59,8 +59,12 @@ async function makeReadyForPaper({ name, site, open, patience }) {
   });
   if (open) all(".toggle-hidden .toggle-button, .lm-letter", (e) => e.click());
   else all(".dropdown, details:not(.lm-claim), .lm-claim > dl", (e) => e.remove());
-  all("details:not(.lmc-table)", (/** @type {HTMLDetailsElement} */ e) => (e.open = true));
-  all("*:not(svg *)", (e) => unseen(e) && e.remove());
+  all("details:not(.lmc-table)", (/** @type {HTMLDetailsElement} */ e) => {
+    e.open = true;
+  });
+  all("*:not(svg *)", (e) => {
+    if (unseen(e)) e.remove();
+  });
   /** @type {NodeListOf<HTMLElement>} */
   const views = article.querySelectorAll(".lmc-view");
   for (const view of views) {
@@ -143,7 +147,9 @@ async function makeReadyForPaper({ name, site, open, patience }) {
   const rules = Array.from(document.styleSheets)
     .filter((sheet) => !sheet.href)
     .flatMap((sheet) => Array.from(sheet.cssRules, (rule) => rule.cssText));
-  all("*:not(svg *)", (e) => unseen(e) && e.remove());
+  all("*:not(svg *)", (e) => {
+    if (unseen(e)) e.remove();
+  });
   all("style", (e) => e.remove());
 
   for (const e of [article, ...article.querySelectorAll("*")]) {

@@ -55,7 +55,9 @@ function readKept(text) {
 
 /* Read what is done of what the browser keeps. */
 function load() {
-  attempt(() => (done = readKept(localStorage.getItem(key) ?? "null")));
+  attempt(() => {
+    done = readKept(localStorage.getItem(key) ?? "null");
+  });
 }
 
 /**

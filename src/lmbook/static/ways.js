@@ -60,7 +60,9 @@ function choose(way) {
   const top = () => (block ? block.getBoundingClientRect().top : 0);
   const before = top();
   /* Scroll to where it was before. */
-  const hold = () => block && scrollBy({ top: top() - before, behavior: "instant" });
+  function hold() {
+    if (block) scrollBy({ top: top() - before, behavior: "instant" });
+  }
   ROOT.style.overflowAnchor = "none"; // the browser's own way to hold it
   try {
     localStorage.setItem(KEY, way);

@@ -158,7 +158,8 @@ export function model_view(canvas, data) {
     include_heads: data.heads,
     total_heads: columns,
   });
-  const svg = /** @type {SVGSVGElement} */ (vis.querySelector("svg")); // as wide as the page, not as it was drawn
+  // It is made as wide as the page, not as it was drawn.
+  const svg = /** @type {SVGSVGElement} */ (vis.querySelector("svg"));
   svg.setAttribute("viewBox", `0 0 ${svg.width.baseVal.value} ${svg.height.baseVal.value}`);
   // bertviz puts a transparent rectangle last in each picture's group, which hears clicks.
   const cells = Array.from(
@@ -170,14 +171,18 @@ export function model_view(canvas, data) {
     cell.classList.add("lmc-thumbnail");
     name(cell, "button", `Layer ${layer}, head ${data.heads[index % columns]}`);
     pressable(cell, () => press(cell, "click"));
-    cell.addEventListener("click", () => (open = open === index ? -1 : index));
+    cell.addEventListener("click", () => {
+      open = open === index ? -1 : index;
+    });
   });
   roving(cells, columns);
   const picture = {
     get: () => open, // -1 if none is
-    // Called with another than the open one; for -1 that one is pressed once more.
-    set: (/** @type {number} */ index) =>
-      cells[index < 0 ? open : index] && press(cells[index < 0 ? open : index], "click"),
+    /* Open another than the open one; -1 closes that by pressing it once more. */
+    set(/** @type {number} */ index) {
+      const cell = cells[index < 0 ? open : index];
+      if (cell) press(cell, "click");
+    },
   };
   return { state: stateOf({ open: picture }) };
 }

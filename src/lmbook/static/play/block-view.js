@@ -260,7 +260,10 @@ export function mount(element, data) {
     layer,
     off: {
       get: () => off ?? "",
-      set: (/** @type {string} */ part) => (off = part in data.parts ? part : null),
+      /* Switch a part off; none if there is no such part. */
+      set(/** @type {string} */ part) {
+        off = part in data.parts ? part : null;
+      },
     },
     /* The parts that were clicked, in one line: layer:part layer:part. */
     known: {

@@ -115,7 +115,7 @@ export function mount(element, data, context) {
   /** @type {number[]} of each pair so far the position of the line that was taken, 0 or 1 */
   const chosen = [];
   const random = randomness(data.seed);
-  const coins = pairs.map(() => Number(random() < 0.5)); // what a coin would take of each pair
+  const coins = pairs.map(() => (random() < 0.5 ? 1 : 0)); // what a coin would take of each pair
   let learning = 0; // the number of the training that is shown
   /** @type {Client | null} the model that learns, while it does */
   let client = null;
@@ -217,7 +217,8 @@ export function mount(element, data, context) {
   function fill(rule) {
     const rest = pairs.slice(chosen.length).map((pair, i) => {
       const first = RULES[rule](pair);
-      return first === 0 ? coins[chosen.length + i] : Number(first < 0);
+      if (first === 0) return coins[chosen.length + i];
+      return first < 0 ? 1 : 0;
     });
     set([...chosen, ...rest]);
   }
@@ -245,7 +246,7 @@ export function mount(element, data, context) {
     const across = arrow(event)?.[0] ?? 0;
     if (event.key === "Backspace" && chosen.length) takeBack();
     else if (which >= 0) choose(which);
-    else if (across) choose(Number(across > 0));
+    else if (across) choose(across > 0 ? 1 : 0);
     else return;
     event.preventDefault();
   }
@@ -297,7 +298,8 @@ export function mount(element, data, context) {
     count.textContent = isDone ? "All are chosen." : `${at + 1} of ${pairs.length}`;
     both.hidden = isDone;
     if (!isDone) lines.forEach((line, i) => line.replaceChildren(pairs[at][i]));
-    undo.disabled = anew.disabled = !at;
+    undo.disabled = !at;
+    anew.disabled = !at;
     for (const each of filling) each.disabled = isDone;
     begin.disabled = at < ENOUGH;
     fitted.hidden = at < ENOUGH;
@@ -382,7 +384,8 @@ export function mount(element, data, context) {
     client?.end();
     client = null;
     begin.hidden = false;
-    halt.hidden = steps.hidden = true;
+    halt.hidden = true;
+    steps.hidden = true;
   }
 
   /* Stop the training. If it has made a step, the model is measured as it stands; else it ends. */
@@ -401,7 +404,8 @@ export function mount(element, data, context) {
     const isRandom = worlds.value === WORLDS.random;
     result.replaceChildren();
     begin.hidden = true;
-    halt.hidden = steps.hidden = false;
+    halt.hidden = false;
+    steps.hidden = false;
     steps.value = 0;
     halt.focus();
     tell("The model comes …");
@@ -434,7 +438,8 @@ export function mount(element, data, context) {
         const last = /** @type {{ step: number, loss: number }} */ (
           /** @type {any} */ (reports.at(-1))
         );
-        step = steps.value = last.step;
+        step = last.step;
+        steps.value = step;
         tell(
           `Step ${step} of ${training.steps}: a loss of ${fixed(last.loss)} on its pairs (${fixed(Math.LN2)} before it learned).`,
         );
@@ -504,7 +509,7 @@ export function mount(element, data, context) {
       make(
         "p",
         {},
-        `Means of ${plural(training.lines, "line")} each, from the same dice. ${agreed} ${loss}`,
+        `Means of ${plural(training.lines, "line")} each, from the same draw. ${agreed} ${loss}`,
       ),
       make("div", { class: "lmv-sides" }, side("Before", texts[0]), side("After", texts[1])),
     );

@@ -18,7 +18,10 @@ const ORANGE = "#E69F00";
 function shown(canvas, selector) {
   return new Promise((/** @type {() => void} */ resolve) => {
     /* Look now, and in each frame until it is there. */
-    const look = () => (canvas.querySelector(selector) ? resolve() : requestAnimationFrame(look));
+    function look() {
+      if (canvas.querySelector(selector)) resolve();
+      else requestAnimationFrame(look);
+    }
     look();
   });
 }
@@ -56,12 +59,14 @@ function settled(canvas) {
  */
 async function withinItsRoom(canvas, draw) {
   const { style } = canvas;
-  [style.maxHeight, style.overflow] = [style.minHeight, "hidden"];
+  style.maxHeight = style.minHeight;
+  style.overflow = "hidden";
   try {
     await draw();
     await settled(canvas);
   } finally {
-    [style.maxHeight, style.overflow] = ["", ""];
+    style.maxHeight = "";
+    style.overflow = "";
   }
 }
 

@@ -69,7 +69,10 @@ const LEAST = 0.005; // a lean that is written as 0.01
  *
  * @type {(value: number) => "neither" | "verb" | "noun"}
  */
-const sideOf = (value) => (Math.abs(value) < LEAST ? "neither" : value > 0 ? "verb" : "noun");
+function sideOf(value) {
+  if (Math.abs(value) < LEAST) return "neither";
+  return value > 0 ? "verb" : "noun";
+}
 
 /**
  * A token's vector, brought to length 1.
@@ -146,7 +149,10 @@ export function mount(element, data, context) {
     worlds,
     remains,
     label: worldLabel,
-  } = learnedSwitch(() => (lines.length ? choose(word) : drawStored()));
+  } = learnedSwitch(() => {
+    if (lines.length) choose(word);
+    else drawStored();
+  });
   let questions = 0; // only the last one may be answered
   /** @type {Map<Line, Record<string, Reading>>} by the state of the switch */
   const readings = new Map();

@@ -286,7 +286,8 @@ export function mount(element, data) {
      * @param {number} i
      */
     const choosePlace = (i) => {
-      chosen = place = i;
+      chosen = i;
+      place = i;
       draw();
     };
     /**
@@ -384,7 +385,9 @@ export function mount(element, data) {
     ),
     head: countField(
       () => (head ?? -1) + 1,
-      (each) => (head = each ? each - 1 : null),
+      (number) => {
+        head = number ? number - 1 : null;
+      },
       () => data.heads + 1,
     ),
   };

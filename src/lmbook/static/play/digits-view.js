@@ -260,7 +260,8 @@ export function mount(element, data, context) {
    * @param {number[]} other its ink, (64,)
    */
   function startAnew(other) {
-    erasing = eraser.checked = false;
+    erasing = false;
+    eraser.checked = false;
     start(other);
   }
 

@@ -348,7 +348,11 @@ export function softmax(scores, start = 0, end = scores.length) {
   let largest = -Infinity;
   let sum = 0;
   for (let i = start; i < end; i++) if (scores[i] > largest) largest = scores[i];
-  for (let i = start; i < end; i++) sum += scores[i] = Math.exp(scores[i] - largest);
+  for (let i = start; i < end; i++) {
+    const power = Math.exp(scores[i] - largest); // the sum is of powers that were not rounded
+    scores[i] = power;
+    sum += power;
+  }
   for (let i = start; i < end; i++) scores[i] /= sum;
   return scores;
 }

@@ -272,7 +272,9 @@ export function mount(element, data, context) {
     progress.hidden = false;
     note.textContent = "Loading …";
     try {
-      const { config, notKept } = await bert.load((share) => (progress.value = share));
+      const { config, notKept } = await bert.load((share) => {
+        progress.value = share;
+      });
       if (config.layers !== layers || config.heads !== heads)
         throw new Error("the site carries another one");
       tokenizer = new WordPiece(JSON.parse(await readText("bert-pieces", context)));
@@ -516,12 +518,13 @@ export function mount(element, data, context) {
     const count = seen.tokens.length;
     canvases.forEach((canvas, i) => {
       const [l, h] = headIndices[i];
-      canvas.width = canvas.height = count;
+      canvas.width = count;
+      canvas.height = count;
       const image = new ImageData(count, count);
       const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-      seen.weights[l][h].forEach(
-        (weight, point) => (image.data[4 * point + 3] = 255 * Math.sqrt(weight)),
-      );
+      seen.weights[l][h].forEach((weight, point) => {
+        image.data[4 * point + 3] = 255 * Math.sqrt(weight);
+      });
       pen.putImageData(image, 0, 0);
       pen.globalCompositeOperation = "source-in"; // colour what is there
       pen.fillStyle = colour;

@@ -2,7 +2,7 @@
    recorded of each stop, and what the model at the first one shown does with a line; the
    weights of all stops come when the reader first moves or types.
 
-   What is written is a function of the line, the stop and the dice alone. */
+   What is written is a function of the line, the stop and the seed alone. */
 
 import source from "worker:./film-worker.js";
 import { Client } from "./client.js";
@@ -226,7 +226,10 @@ export function mount(element, data, context) {
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const play = still
     ? button("Next stop", () => goTo(now() === last ? 0 : now() + 1))
-    : button("Play", () => (playing ? rest() : begin()));
+    : button("Play", () => {
+        if (playing) rest();
+        else begin();
+      });
   const jumps = named.map(({ stop, name }) =>
     button(name, () => goTo(stop), { "aria-pressed": "false" }),
   );
@@ -288,7 +291,7 @@ export function mount(element, data, context) {
     ),
     remains,
     text,
-    controls(button("other dice", drawAgain)),
+    controls(button("draw again", drawAgain)),
     make(
       "div",
       { class: "play-both" },
@@ -607,7 +610,9 @@ export function mount(element, data, context) {
     text: area,
     dice: countField(
       () => seed,
-      (number) => (seed = number),
+      (number) => {
+        seed = number;
+      },
       () => Number.MAX_SAFE_INTEGER,
     ),
     head: countField(

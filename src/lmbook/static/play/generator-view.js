@@ -2,7 +2,7 @@
    gives what it begins with; the model is loaded when the reader first comes near.
 
    Bars, lens and attention are those at the end of the line. What is written after it is a
-   function of the line, the switches and the dice alone: a head switched off and on again
+   function of the line, the switches and the seed alone: a head switched off and on again
    brings the same text back. */
 import { openModel } from "./client.js";
 import {
@@ -207,7 +207,7 @@ export function mount(element, data, context) {
    */
   const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
   const writing = [
-    controls(first, button("go on", more), stop, button("other dice", drawAgain)),
+    controls(first, button("go on", more), stop, button("draw again", drawAgain)),
     controls(...Object.values(sliders).map(({ label }) => label)),
     text,
   ];
@@ -554,7 +554,9 @@ export function mount(element, data, context) {
     const spans = seen.ids.map((id, i) =>
       make("span", { style: `--share: ${weights[i]}` }, visible(alphabet[id])),
     );
-    cells.forEach((cell, head) => (cell.tabIndex = head === shown ? 0 : -1));
+    cells.forEach((cell, head) => {
+      cell.tabIndex = head === shown ? 0 : -1;
+    });
     summary.textContent =
       `${title(shown)}${off.has(shown) ? ", switched off," : ""} attends most to ` +
       `“${spans[best].textContent}”, ${distance ? `${plural(distance, "character")} before the last` : "the last itself"}, with ${percent(weights[best])} of its attention`;
@@ -579,22 +581,30 @@ export function mount(element, data, context) {
     ...Object.fromEntries(Object.entries(sliders).map(([name, { input }]) => [name, input])),
     dice: countField(
       () => seed,
-      (number) => (seed = number),
+      (number) => {
+        seed = number;
+      },
       () => Number.MAX_SAFE_INTEGER,
     ),
     drawn: countField(
       () => drawn,
-      (number) => (drawn = number),
+      (number) => {
+        drawn = number;
+      },
       () => LONGEST,
     ),
     goal: countField(
       () => goal,
-      (number) => (goal = number),
+      (number) => {
+        goal = number;
+      },
       () => MOST + 1,
     ),
     head: countField(
       () => shown,
-      (head) => (shown = head),
+      (head) => {
+        shown = head;
+      },
       () => headIndices.length,
     ),
     /* Heads that are switched off: layer.head layer.head. */

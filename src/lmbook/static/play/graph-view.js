@@ -169,12 +169,16 @@ export function mount(element, data) {
       () => INPUTS.map((name) => now[name]),
       (numbers) => {
         if (numbers.length !== INPUTS.length || numbers.some((x) => Math.abs(x) > FAR)) return;
-        INPUTS.forEach((name, i) => (now[name] = numbers[i]));
+        INPUTS.forEach((name, i) => {
+          now[name] = numbers[i];
+        });
       },
     ),
     losses: numbersField(
       () => losses,
-      (numbers) => (losses = numbers),
+      (numbers) => {
+        losses = numbers;
+      },
     ),
     rate: rate.input,
   };

@@ -234,7 +234,9 @@ export class Ngrams {
     let before = this.start();
     const sums = new Float64Array(this.longest);
     for (let i = 0; i < ids.length; i++) {
-      this.bySize(before, ids[i]).forEach((prob, at) => (sums[at] -= Math.log(prob)));
+      this.bySize(before, ids[i]).forEach((prob, size) => {
+        sums[size] -= Math.log(prob);
+      });
       before = this.after(before, ids[i]);
     }
     return Array.from(sums, (sum) => sum / ids.length);

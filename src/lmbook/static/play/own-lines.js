@@ -80,9 +80,9 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
     }
     loader.disabled = true;
     try {
-      const { config } = await bert.load(
-        (share) => (note.textContent = `Loading … ${Math.round(100 * share)} %`),
-      );
+      const { config } = await bert.load((share) => {
+        note.textContent = `Loading … ${Math.round(100 * share)} %`;
+      });
       if (!fits(config)) throw new Error("the site carries another one");
       tokenizer = new WordPiece(JSON.parse(await readText("bert-pieces", context)));
       loader.hidden = true;

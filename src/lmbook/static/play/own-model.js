@@ -337,7 +337,9 @@ export function sayOwn(element, leave) {
     leave();
     element.querySelector("textarea")?.focus();
   });
-  addEventListener(WEIGHTS_FORGOTTEN, () => back.isConnected && leave());
+  addEventListener(WEIGHTS_FORGOTTEN, () => {
+    if (back.isConnected) leave();
+  });
   return make("p", { class: "play-controls" }, make("strong", {}, "This is your model."), back);
 }
 
@@ -359,10 +361,14 @@ export function offerOwn(context, use) {
     "aria-label": "The file of your model",
     onchange: read,
   });
-  const mine = button("your model", () => own && open(own));
+  const mine = button("your model", () => {
+    if (own) open(own);
+  });
   const file = button("your model from a file", () => input.click());
   /* Show the button of the model that was trained in the page if there is one. */
-  const show = async () => (mine.hidden = !(await ownModel(context)));
+  async function show() {
+    mine.hidden = !(await ownModel(context));
+  }
   addEventListener(OWN_MODEL, show);
   show();
 

@@ -382,16 +382,22 @@ export function mount(element, data, context) {
    */
   async function busy(work) {
     isBusy = true;
-    [stop.hidden, progress.hidden, read.disabled, worlds.disabled] = [false, false, true, true];
+    stop.hidden = false;
+    progress.hidden = false;
+    read.disabled = true;
+    worlds.disabled = true;
     progress.value = 0;
     try {
       await work();
     } catch (error) {
       status.textContent = `The model does not load: ${error.message}`;
     }
-    [isBusy, reading] = [false, null];
+    isBusy = false;
+    reading = null;
     tellNote();
-    [stop.hidden, progress.hidden, worlds.disabled] = [true, true, false];
+    stop.hidden = true;
+    progress.hidden = true;
+    worlds.disabled = false;
     read.disabled = !own;
     worlds.value = state;
   }
@@ -404,7 +410,9 @@ export function mount(element, data, context) {
     reading = poems;
     busy(async () => {
       status.textContent = "Loading …";
-      const { lines, left } = await reader.prepare(poems, (share) => (progress.value = share));
+      const { lines, left } = await reader.prepare(poems, (share) => {
+        progress.value = share;
+      });
       const fault = faultOf(lines.map(({ poem }) => poem));
       if (fault) {
         status.textContent = `Of what can be read: ${fault}. ${leftOut(left)}`;
@@ -425,7 +433,8 @@ export function mount(element, data, context) {
       const cut = lines.filter(({ isCut }) => isCut).map(({ poem }) => poem);
       const short = cut.length ? ` Of ${plural(cut.length, "text")} only the beginning was.` : "";
       status.textContent = `${plural(lines.length, "text")} were read.${short}${tellUnknown(lines)} ${leftOut(left)}`;
-      [state, back.hidden] = [WORLDS.asItIs, false];
+      state = WORLDS.asItIs;
+      back.hidden = false;
       list(0, trained.levels.length - 1);
     });
   }
@@ -453,7 +462,8 @@ export function mount(element, data, context) {
   /* Show the book's texts, as the trained model reads them. */
   function showExample() {
     shown = example(data);
-    state = worlds.value = WORLDS.asItIs;
+    state = WORLDS.asItIs;
+    worlds.value = WORLDS.asItIs;
     back.hidden = true;
     status.textContent = "";
     list(data.text, data.levels.length - 1);

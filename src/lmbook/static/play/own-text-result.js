@@ -110,7 +110,9 @@ function guess({ result, counted }) {
    */
   function answer(at) {
     const right = both[at].whose === "counting";
-    names.forEach((name, i) => (name.textContent = `: ${both[i].whose}`));
+    names.forEach((name, i) => {
+      name.textContent = `: ${both[i].whose}`;
+    });
     const which = both[0].whose === "counting" ? "A" : "B";
     reply.textContent = `${right ? "Right" : "No"}: ${which} is by counting. It sees ${plural(counted.order - 1, "character")} back, and forgets how the line or the sentence began.`;
     for (const button of buttons) button.disabled = true;

@@ -80,9 +80,11 @@ function textBox(context, changed) {
    * @param {string} [remark] what is said of where it comes from
    */
   function take(text, remark = "") {
-    [long, fileRemark] = [text.length > SHOWN ? text : null, remark];
+    long = text.length > SHOWN ? text : null;
+    fileRemark = remark;
     area.hidden = long !== null;
-    [beginning.hidden, another.hidden] = [!area.hidden, !area.hidden];
+    beginning.hidden = !area.hidden;
+    another.hidden = !area.hidden;
     beginning.textContent = long === null ? "" : `${long.slice(0, BEGINNING)} …`;
     changed();
   }
@@ -212,7 +214,9 @@ export function mount(element, data, context) {
     "A model of",
     data.sizes.map(({ name }) => name),
     chosen,
-    (i) => (chosen = i),
+    (i) => {
+      chosen = i;
+    },
   );
   const learn = button("Learn it", begin, { disabled: "" });
   const stop = button("Stop", halt, { hidden: "" });
@@ -258,7 +262,8 @@ export function mount(element, data, context) {
     run = { text, size, steps, counted: null, moments: [], state: null, ahead: false };
     results.replaceChildren();
     drawing.replaceChildren();
-    [now.textContent, sample.textContent] = ["", ""];
+    now.textContent = "";
+    sample.textContent = "";
     status.textContent = "It counts first, and begins by knowing nothing.";
     start(run);
   }
@@ -283,7 +288,10 @@ export function mount(element, data, context) {
     worker.onmessage = ({ data }) => heard(data);
     worker.onerror = (event) => fail(event.message || "there is not enough memory");
     worker.postMessage({ start: { ...settings, text, steps, state, seed: data.seed } });
-    [learn.hidden, more.hidden, stop.hidden, stop.disabled] = [true, true, false, false];
+    learn.hidden = true;
+    more.hidden = true;
+    stop.hidden = false;
+    stop.disabled = false;
     stop.focus();
   }
 
@@ -379,7 +387,8 @@ export function mount(element, data, context) {
     worker?.terminate();
     worker = null;
     const hadFocus = document.activeElement === stop;
-    [stop.hidden, learn.hidden] = [true, false];
+    stop.hidden = true;
+    learn.hidden = false;
     learn.textContent = "Learn anew";
     look();
     if (hadFocus) learn.focus();

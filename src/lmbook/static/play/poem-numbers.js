@@ -50,7 +50,8 @@ function products(vectors) {
     for (let b = 0; b <= a; b++) {
       let sum = 0;
       for (let i = 0; i < width; i++) sum += x[a][i] * x[b][i];
-      matrix[a * count + b] = matrix[b * count + a] = sum;
+      matrix[a * count + b] = sum;
+      matrix[b * count + a] = sum;
     }
   return matrix;
 }
@@ -169,9 +170,10 @@ export function hits(rests, labels) {
   return own.map((label, text) => {
     const errors = guesses.map(({ errors }) => errors[text]);
     const { without } = guesses[errors.indexOf(Math.min(...errors))];
-    const support = names.map(
-      (_, l) => without[text * names.length + l] / ((sizes[l] - Number(l === label)) / (count - 1)),
-    );
+    const support = names.map((_, each) => {
+      const others = each === label ? sizes[each] - 1 : sizes[each];
+      return without[text * names.length + each] / (others / (count - 1));
+    });
     return support.indexOf(Math.max(...support)) === label;
   });
 }
@@ -198,8 +200,10 @@ function guess(rest, own, width) {
   const errors = new Float64Array(count);
   for (let i = 0; i < count; i++) {
     const left = rest[i * count + i];
-    for (let l = 0; l < width; l++)
-      without[i * width + l] = Number(own[i] === l) - residuals[i * width + l] / left;
+    for (let l = 0; l < width; l++) {
+      const target = own[i] === l ? 1 : 0;
+      without[i * width + l] = target - residuals[i * width + l] / left;
+    }
     for (let j = 0; j < count; j++) {
       if (i === j) continue;
       const between = rest[i * count + j];

@@ -128,7 +128,8 @@ export function foretold(rows, count, ridge) {
   return rows.reduce((right, row, left) => {
     const others = rows.filter((_, i) => i !== left);
     const margin = dot(row, fitReward(others, count, ridge));
-    return right + (margin > 0 ? 1 : margin === 0 ? 0.5 : 0);
+    if (margin > 0) return right + 1;
+    return margin === 0 ? right + 0.5 : right;
   }, 0);
 }
 

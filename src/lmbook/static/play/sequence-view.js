@@ -294,15 +294,21 @@ export function mount(element, data, context) {
       Array.from(probs.keys())
         .sort((a, b) => probs[b] - probs[a])
         .slice(0, 5);
+    remains.textContent = "";
+    if (worlds.value === WORLDS.asItIs || !counts) return;
     const usual = readers.lstm(ids, +unit.input.value).next ?? [];
     const lstm = leftOf(top(usual), top(results.lstm));
+    if (worlds.value === WORLDS.random) {
+      remains.textContent =
+        `With random weights, of the LSTM’s five likeliest characters ${lstm} left. ` +
+        "The n-gram model has no weights: it stays.";
+      return;
+    }
+    const text = ids.map((id) => alphabet[id]).join("");
+    const counted = leftOf(top(counts(text, +order.input.value)), top(results.counted));
     remains.textContent =
-      worlds.value === WORLDS.asItIs || !counts
-        ? ""
-        : worlds.value === WORLDS.random
-          ? `With random weights, of the LSTM’s five likeliest characters ${lstm} left. The n-gram model has no weights: it stays.`
-          : "With the characters before the last in another order, of the LSTM’s five likeliest " +
-            `${lstm} left; of the n-gram model’s ${leftOf(top(counts(ids.map((id) => alphabet[id]).join(""), +order.input.value)), top(results.counted))}.`;
+      "With the characters before the last in another order, " +
+      `of the LSTM’s five likeliest ${lstm} left; of the n-gram model’s ${counted}.`;
   }
 
   /* Draw the results: the six likeliest characters, the text in colours, and what freezing the unit

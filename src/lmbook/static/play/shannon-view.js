@@ -177,8 +177,8 @@ export function mount(element, data, context) {
    * @type {() => Game[]}
    */
   const anew = () => inOrder.map(() => ({ guesses: [], tried: "", isOpen: false }));
-  /** The reader's games: in order, and with shuffled letters. */
-  const games = [anew(), anew()];
+  /** The reader's games with the lines in order, and with shuffled letters. */
+  const games = { inOrder: anew(), mixed: anew() };
   /** @type {Map<string, Guessed>} what the models do, by who, how and which line */
   const known = new Map();
   /** @type {Set<string>} what of that is on its way */
@@ -342,8 +342,14 @@ export function mount(element, data, context) {
    * @param {boolean} [mix] as the switch says by default
    */
   const linesOf = (mix = isMixed()) => (mix ? mixed : inOrder);
+  /**
+   * The reader's games with the lines in order, or with shuffled letters.
+   *
+   * @param {boolean} mix
+   */
+  const gamesWith = (mix) => (mix ? games.mixed : games.inOrder);
   /* The reader's games with the lines that are shown. */
-  const mine = () => games[Number(isMixed())];
+  const mine = () => gamesWith(isMixed());
 
   /**
    * What a player guessed in a line; undefined if it is not known.
@@ -385,7 +391,7 @@ export function mount(element, data, context) {
      switch says. */
   function askAll() {
     for (const world of new Set([worlds.value, WORLDS.asItIs])) {
-      const played = games[Number(world === WORLDS.shuffled)];
+      const played = gamesWith(world === WORLDS.shuffled);
       played.forEach(({ guesses }, line) => {
         if (line !== chosen && !guesses.length) return;
         for (const player of players()) ask(player, line, world);
@@ -688,7 +694,8 @@ export function mount(element, data, context) {
   /* Load the model that talks, and let it guess; an error is told beside the button. */
   async function load() {
     loader.disabled = true;
-    progress.hidden = halt.hidden = false;
+    progress.hidden = false;
+    halt.hidden = false;
     loadStatus.textContent = "";
     try {
       isHere = Boolean(
@@ -703,7 +710,8 @@ export function mount(element, data, context) {
     } catch (error) {
       loadStatus.textContent = `The model does not load: ${error.message}`;
     }
-    progress.hidden = halt.hidden = true;
+    progress.hidden = true;
+    halt.hidden = true;
     loader.disabled = false;
     askAll();
     draw();
@@ -724,18 +732,18 @@ export function mount(element, data, context) {
   /**
    * The reader's games as a field of links.
    *
-   * @param {0 | 1} order 0: the lines in order; 1: with shuffled letters
+   * @param {boolean} mix those with shuffled letters, or in order
    */
-  const field = (order) => ({
-    get: () => written(games[order]),
-    set: (/** @type {string} */ text) => takeWritten(text, games[order], order ? mixed : inOrder),
+  const field = (mix) => ({
+    get: () => written(gamesWith(mix)),
+    set: (/** @type {string} */ text) => takeWritten(text, gamesWith(mix), linesOf(mix)),
   });
   const line = countField(
     () => chosen,
     choose,
     () => inOrder.length,
   );
-  const state = { world: worlds, line, guesses: field(0), shuffled: field(1) };
+  const state = { world: worlds, line, guesses: field(false), shuffled: field(true) };
   return {
     state: stateOf(state, () => {
       askAll();

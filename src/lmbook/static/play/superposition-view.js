@@ -66,7 +66,7 @@ const several = (count, next) => Array.from({ length: count }, next);
 function sample(data, sparsity) {
   const random = draws(data.seeds[0]);
   const count = data.examples * data.features;
-  const there = several(count, () => Number(random() >= sparsity));
+  const there = several(count, () => (random() >= sparsity ? 1 : 0));
   const values = there.map((present) => present * random());
   return several(data.examples, () => 0).map((_, i) =>
     values.slice(i * data.features, (i + 1) * data.features),
@@ -245,7 +245,7 @@ export function mount(element, data) {
     lines.replaceChildren(...toy.arrows.map(drawn));
     body.replaceChildren(
       ...toy.arrows.map((arrow, i) => {
-        const alone = toy.arrows.map((_, j) => Number(i === j));
+        const alone = toy.arrows.map((_, j) => (i === j ? 1 : 0));
         const back = through(toy, alone).back.map((value) => Math.max(value, 0));
         const other = Math.max(...back.filter((_, j) => j !== i));
         return row(i + 1, fixed(Math.hypot(...arrow)), fixed(back[i]), fixed(other));

@@ -160,7 +160,8 @@ export function mount(element, data) {
    */
   function read(piece, newLetters) {
     if (piece !== text.join("")) here = 5;
-    [text, letters] = [Array.from(piece), newLetters];
+    text = Array.from(piece);
+    letters = newLetters;
     shown = text.map((letter, i) =>
       make("span", { style: `--s: ${letters[i][1]}` }, letter === "\n" ? "↵" : letter),
     );

@@ -117,7 +117,8 @@ const keyOf = (ids, off) => JSON.stringify([ids, off]);
  */
 function shuffledWords(line, keepLast) {
   const words = line.match(/\S+/g) ?? [];
-  if (words.length < 2 + Number(keepLast)) return line;
+  const least = keepLast ? 3 : 2;
+  if (words.length < least) return line;
   const mixed = reordered(words, SEED, keepLast && /\S$/.test(line));
   return line.replace(/\S+/g, () => String(mixed.shift()));
 }
@@ -185,7 +186,7 @@ export function mount(element, data, context) {
   const more = button("Go on", goOn);
   const stop = button("Stop", stopWriting, { disabled: "" });
   const anew = button("Begin anew", beginAnew);
-  const again = button("Other dice", drawAgain);
+  const again = button("Draw again", drawAgain);
   const sliders = {
     temperature: slider("temperature", {
       min: 0.1,
@@ -238,7 +239,9 @@ export function mount(element, data, context) {
   const chips = make("div", { class: "play-words", role: "group", "aria-label": "Changed heads" });
   const other = make("textarea", { rows: 2, maxlength: LONGEST, spellcheck: "false", dir: "auto" });
   other.value = data.other;
-  other.addEventListener("change", () => changed.size && renew());
+  other.addEventListener("change", () => {
+    if (changed.size) renew();
+  });
   const otherLabel = make("label", { class: "play-line" }, "Another text", other);
   const where = controls(layerChoice, headChoice);
   const changes = make(
@@ -282,7 +285,8 @@ export function mount(element, data, context) {
   /* Load the model, and show how much of it has come; an error is told beside the button. */
   async function load() {
     loader.disabled = true;
-    progress.hidden = halt.hidden = false;
+    progress.hidden = false;
+    halt.hidden = false;
     loadStatus.textContent = "";
     try {
       const arrived = await talker.load((share) => {
@@ -293,7 +297,8 @@ export function mount(element, data, context) {
     } catch (error) {
       loadStatus.textContent = `The model does not load: ${error.message}`;
     }
-    progress.hidden = halt.hidden = true;
+    progress.hidden = true;
+    halt.hidden = true;
     loader.disabled = false;
   }
 
@@ -946,7 +951,9 @@ export function mount(element, data, context) {
     top_p: sliders.top_p.input,
     dice: countField(
       () => seed,
-      (number) => (seed = number),
+      (number) => {
+        seed = number;
+      },
       () => Number.MAX_SAFE_INTEGER,
     ),
     other,
@@ -962,12 +969,16 @@ export function mount(element, data, context) {
     },
     layer: countField(
       () => layer,
-      (number) => (layer = number),
+      (number) => {
+        layer = number;
+      },
       () => layers,
     ),
     head: countField(
       () => head,
-      (number) => (head = number),
+      (number) => {
+        head = number;
+      },
       () => heads,
     ),
     tab: {

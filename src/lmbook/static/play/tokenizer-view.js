@@ -126,7 +126,8 @@ export function mount(element, data, context) {
     line = wellFormed(Array.from(area.value).slice(0, LONGEST).join(""));
     const cut = line.length < area.value.length;
     note.textContent = cut ? `Only the first ${plural(LONGEST, "character")} are cut.` : "";
-    missing.gpt2 = missing.bert = "loading its vocabulary …";
+    missing.gpt2 = "loading its vocabulary …";
+    missing.bert = "loading its vocabulary …";
     detail.textContent = HINT; // the piece that was told of may be gone
     draw();
     if (tokenizers.gpt2 && tokenizers.bert) return;

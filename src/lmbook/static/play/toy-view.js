@@ -252,7 +252,9 @@ export function mount(element, data) {
       const unit = (UNIT * width) / 480;
       put(handle, (clientX - left) / unit - 3.2, 3.2 - (clientY - top) / unit);
     };
-    plane.onlostpointercapture = () => (plane.onpointermove = null);
+    plane.onlostpointercapture = () => {
+      plane.onpointermove = null;
+    };
   }
 
   /**

@@ -125,10 +125,12 @@ export function mount(element, data, context) {
       worker = startWorker(source);
       worker.onmessage = ({ data }) => report(data);
       worker.onerror = (event) => fail(event.message);
-      [moments, below] = [[], false];
+      moments = [];
+      below = false;
       worker.postMessage({ start: { ...settings, text } });
       status.textContent = "It begins by knowing nothing.";
-      [start.hidden, stop.hidden] = [true, false];
+      start.hidden = true;
+      stop.hidden = false;
       stop.focus();
     } catch (error) {
       fail(error.message);
@@ -163,7 +165,9 @@ export function mount(element, data, context) {
     if (worker) worker.terminate();
     worker = null;
     const hadFocus = document.activeElement === stop;
-    [start.hidden, start.disabled, stop.hidden] = [false, false, true];
+    start.hidden = false;
+    start.disabled = false;
+    stop.hidden = true;
     start.textContent = "Train another";
     if (hadFocus) start.focus();
   }
@@ -185,7 +189,10 @@ export function mount(element, data, context) {
   const last = run.length - 1;
   const moment = {
     get: () => (moments === run ? Number(back.input.value) : last), // no link has a training
-    set: (/** @type {number} */ at) => moments === run && at in run && show(at),
+    /* Show a moment of the stored training; nothing if another is shown. */
+    set(/** @type {number} */ number) {
+      if (moments === run && number in run) show(number);
+    },
   };
   return { state: stateOf({ moment }) };
 }

@@ -121,7 +121,9 @@ function columnLengths(matrix, rows, columns) {
 function parts(down, neurons, values, d_model) {
   const d_ff = values.length;
   const alone = new Float32Array(neurons.length * d_ff);
-  neurons.forEach((neuron, i) => (alone[i * d_ff + neuron] = values[neuron]));
+  neurons.forEach((neuron, i) => {
+    alone[i * d_ff + neuron] = values[neuron];
+  });
   const added = linear(alone, down, d_ff);
   const { bias } = down;
   return bias ? added.map((value, i) => value - bias[i % d_model]) : added;

@@ -93,6 +93,13 @@ export function tellingLayer(reading) {
 }
 
 /**
+ * The first token of a text that is neither [CLS], which stands at 0, nor the gap.
+ *
+ * @param {number} gap the position of the gap
+ */
+const besideGap = (gap) => (gap === 1 ? 2 : 1);
+
+/**
  * The stops of the tour, in order.
  *
  * @param {Reading} reading of the reader's text
@@ -110,7 +117,7 @@ export function stops(reading, { name, unit, world }) {
    */
   const word = (id) => quoted(pieces[id]);
   const asked = word(ids[place]);
-  const first = isGap ? 1 + Number(place === 1) : 0; // behind [CLS], and not the gap
+  const first = isGap ? besideGap(place) : 0;
   const layer = tellingLayer(reading);
   const look = strongestLook(reading, layer);
   const [neuron, , up, more] = neurons[layer][0];

@@ -200,9 +200,11 @@ export function mount(element, data, context) {
     live,
     data.book ? sayOwn(element, leaveOwn) : offerOwn(context, useOwn),
   );
-  element.addEventListener("focusin", () => given.name !== "talker" && prepare().catch(() => {}), {
-    once: true,
-  });
+  /* Load the chosen model before it is asked, but not the one that waits for a click. */
+  function prepareSmall() {
+    if (given.name !== "talker") prepare().catch(() => {});
+  }
+  element.addEventListener("focusin", prepareSmall, { once: true });
   new ResizeObserver(draw).observe(frame);
   addEventListener(WEIGHTS_FORGOTTEN, () => {
     if (!models.some(({ name }) => name === "talker")) return;
@@ -302,7 +304,8 @@ export function mount(element, data, context) {
      is another than at first; an error is told beside the button. */
   async function load() {
     loader.disabled = true;
-    progress.hidden = halt.hidden = false;
+    progress.hidden = false;
+    halt.hidden = false;
     loadStatus.textContent = "";
     try {
       const arrived = await talker().load((share) => {
@@ -313,7 +316,8 @@ export function mount(element, data, context) {
     } catch (error) {
       loadStatus.textContent = `The model does not load: ${error.message}`;
     }
-    progress.hidden = halt.hidden = true;
+    progress.hidden = true;
+    halt.hidden = true;
     loader.disabled = false;
     if (isHere) {
       loadStatus.textContent = "The model is here: change the text.";
@@ -648,7 +652,8 @@ export function mount(element, data, context) {
     opened.head = Math.min(opened.head, heads - 1);
     layerSlider.input.max = String(layers - 1);
     if (isUsual()) usual = result;
-    remains.textContent = remainder = isUsual() ? "" : whatRemains(result, input);
+    remainder = isUsual() ? "" : whatRemains(result, input);
+    remains.textContent = remainder;
     if (stop >= 0) drawStop();
     else draw();
   }
@@ -854,7 +859,10 @@ export function mount(element, data, context) {
     ),
     part: {
       get: () => opened.part,
-      set: (/** @type {string} */ part) => part in PARTS && open({ part }),
+      /* Open a part, if there is one of this name. */
+      set(/** @type {string} */ part) {
+        if (part in PARTS) open({ part });
+      },
     },
     layer: countField(
       () => opened.layer,
@@ -870,8 +878,12 @@ export function mount(element, data, context) {
     stop: countField(
       () => stop + 1,
       (number) => {
-        if (!number) return stop >= 0 && leaveTour();
-        [card.hidden, tourButton.hidden] = [false, true];
+        if (!number) {
+          if (stop >= 0) leaveTour();
+          return;
+        }
+        card.hidden = false;
+        tourButton.hidden = true;
         goTo(number - 1);
       },
       () => tour().length + 1,

@@ -197,13 +197,17 @@ export function mount(element, { poems, names, levels, first }) {
     poem: poemChoice,
     section: orNone(
       () => section,
-      (number) => (section = number),
+      (number) => {
+        section = number;
+      },
       () => names.length,
     ),
     level: levelChoice.input,
     word: orNone(
       () => struck,
-      (number) => (struck = number),
+      (number) => {
+        struck = number;
+      },
       () => poems[poem].words.length,
     ),
   };

@@ -33,7 +33,8 @@ export function nextProbs(logits, { temperature = 1, top_k = Infinity, top_p = 1
   let sum = 0;
   for (const id of few.slice(0, Math.max(1, top_k))) {
     if (sum > 0 && sum >= top_p * share) break;
-    sum += out[id] = all[id];
+    out[id] = all[id];
+    sum += all[id];
   }
   return out.map((prob) => prob / sum);
 }
@@ -150,7 +151,8 @@ export function* write(model, ids, { count, seed = 0, drawn = 0, ablate, ...samp
   for (let written = 0; written < count; written++) {
     if (cache.length + fresh.length > context) {
       text = text.slice(-Math.max(1, context >> 1));
-      [cache, fresh] = [model.cache(), text];
+      cache = model.cache();
+      fresh = text;
     }
     const logits_of = [fresh.length - 1];
     const { logits } = model.forward(fresh, { cache, ablate, logits_of });

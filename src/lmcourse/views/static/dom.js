@@ -207,8 +207,10 @@ export const numbersField = (get, set) => ({
  */
 export const countField = (get, set, count) => ({
   get,
-  set: (/** @type {number} */ number) =>
-    Number.isInteger(number) && number >= 0 && number < count() && set(number),
+  /* Take a number if it is one that the field can have. */
+  set(/** @type {number} */ number) {
+    if (Number.isInteger(number) && number >= 0 && number < count()) set(number);
+  },
 });
 
 /** The states of "Had it learned nothing?", by the value of the switch. */
@@ -240,7 +242,7 @@ export function learnedSwitch(onchange, shuffled = "shuffled words") {
 export function leftOf(before, now) {
   const current = Array.from(now);
   const count = Array.from(before).filter((each) => current.includes(each)).length;
-  return count === 0 ? "none is" : count === 1 ? "one is" : `${count} are`;
+  return ["none is", "one is"][count] ?? `${count} are`;
 }
 
 /**
@@ -381,10 +383,9 @@ export function ownLine(text, oninput, attributes = {}) {
     offer.textContent = `Take yours: “${line.length > 40 ? `${line.slice(0, 39)}…` : line}”`;
   }
   area.addEventListener("input", look);
-  area.addEventListener(
-    "change",
-    () => lastLine(area.value.trim()) && dispatchEvent(new Event(LINE)),
-  );
+  area.addEventListener("change", () => {
+    if (lastLine(area.value.trim())) dispatchEvent(new Event(LINE));
+  });
   for (const event of [LINE, "storage", "pageshow"]) addEventListener(event, look);
   look();
   const label = make("label", { class: "play-line" }, "Your line", area);
@@ -404,7 +405,9 @@ export function announcer(tell) {
   /* Say it in 800 milliseconds, unless this is called again before. */
   const later = () => {
     clearTimeout(waiting);
-    waiting = setTimeout(() => (live.textContent = tell()), 800);
+    waiting = setTimeout(() => {
+      live.textContent = tell();
+    }, 800);
   };
   return { live, later };
 }
