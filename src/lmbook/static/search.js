@@ -9,7 +9,8 @@ const MOST = 40; // results shown
 /**
  * A section of the book: `work` is what only *Work* shows.
  *
- * @typedef {Record<"page" | "title" | "anchor" | "heading" | "text" | "work" | "code", string>} Section
+ * @typedef {"page" | "title" | "anchor" | "heading" | "text" | "work" | "code"} Part
+ * @typedef {Record<Part, string>} Section
  */
 
 /**

@@ -151,7 +151,8 @@ export function mount(element, data) {
     const [title, missing] = data.parts[part];
     const article = /^path/.test(title) ? "the " : "";
     return (
-      `Without ${article}${title} in layer ${layer.value}, ${missing}. The loss goes from ${fixed(model.whole)} to ` +
+      `Without ${article}${title} in layer ${layer.value}, ${missing}. ` +
+      `The loss goes from ${fixed(model.whole)} to ` +
       `${fixed(model.whole + mean)}: ${signed(mean)}. ` +
       rank(part)
     );
@@ -191,7 +192,8 @@ export function mount(element, data) {
       `${fixed(model.whole)}.` +
       (before.length
         ? ` Of the ${plural(before.length, "part")} shown below that it misses as it is, ` +
-          `${["none is", "one is"][stillMissed] ?? `${stillMissed} are`} missed at least half as much now.`
+          `${["none is", "one is"][stillMissed] ?? `${stillMissed} are`} ` +
+          "missed at least half as much now."
         : "");
   }
 

@@ -308,7 +308,8 @@ export function mount(element, data, context) {
         ? "Your choices stay as they are; it is the model with random weights that learns them."
         : "";
     if (at < ENOUGH) {
-      prediction.textContent = `After ${plural(ENOUGH - at, "more choice")}, a reward is fitted to what you took.`;
+      const missing = plural(ENOUGH - at, "more choice");
+      prediction.textContent = `After ${missing}, a reward is fitted to what you took.`;
       return;
     }
     drawFitted();
@@ -339,7 +340,9 @@ export function mount(element, data, context) {
     if (isCoin()) {
       const own = foretold(rowsOf(chosen), names.length, ridge);
       const coin = foretold(rows, names.length, ridge);
-      remains.textContent = `With a coin’s choices in the place of yours, ${fixed(coin, coin % 1 ? 1 : 0)} of ${chosen.length} are predicted correctly instead of ${fixed(own, own % 1 ? 1 : 0)}.`;
+      remains.textContent =
+        `With a coin’s choices in the place of yours, ${fixed(coin, coin % 1 ? 1 : 0)} of ` +
+        `${chosen.length} are predicted correctly instead of ${fixed(own, own % 1 ? 1 : 0)}.`;
     }
   }
 
@@ -354,8 +357,10 @@ export function mount(element, data, context) {
     const chance = chanceOf(Math.floor(right), rows.length);
     const share = chance < 0.001 ? "less than 0.1" : fixed(100 * chance, 1);
     return (
-      `Fitted to all choices but one, the reward predicts that one correctly ${fixed(right, right % 1 ? 1 : 0)} ` +
-      `${right === 1 ? "time" : "times"} in ${rows.length}. A coin would be right ${fixed(rows.length / 2, rows.length % 2 ? 1 : 0)} times on average, ` +
+      "Fitted to all choices but one, " +
+      `the reward predicts that one correctly ${fixed(right, right % 1 ? 1 : 0)} ` +
+      `${right === 1 ? "time" : "times"} in ${rows.length}. A coin would be ` +
+      `right ${fixed(rows.length / 2, rows.length % 2 ? 1 : 0)} times on average, ` +
       `and as often as the reward or more with a probability of ${share} %: ` +
       (chance > RARE
         ? "by these properties, the choices tell nothing."
@@ -441,7 +446,8 @@ export function mount(element, data, context) {
         step = last.step;
         steps.value = step;
         tell(
-          `Step ${step} of ${training.steps}: a loss of ${fixed(last.loss)} on its pairs (${fixed(Math.LN2)} before it learned).`,
+          `Step ${step} of ${training.steps}: a loss of ${fixed(last.loss)} ` +
+            `on its pairs (${fixed(Math.LN2)} before it learned).`,
         );
       });
       if (mine !== learning) return;
@@ -477,12 +483,17 @@ export function mount(element, data, context) {
       const each = counted.map((all) => all.map((one) => one[name])); // [before, now][line]
       const [middle, width] = meanAndWidth(each[1].map((value, i) => value - each[0][i]));
       if (Math.abs(middle) > width) moved.push(`${middle > 0 ? "more" : "fewer"} ${name}`);
-      const range = `${fixed(middle, 1)} (${fixed(middle - width, 1)} to ${fixed(middle + width, 1)})`;
+      const [low, high] = [middle - width, middle + width];
+      const range = `${fixed(middle, 1)} (${fixed(low, 1)} to ${fixed(high, 1)})`;
       return row(name, fixed(mean(each[0]), 1), fixed(mean(each[1]), 1), range);
     });
     const total = taken().length;
-    const agreed = `After learning, the model gives the line that was chosen a higher probability than the other in ${now.agreed} of the ${total} pairs; before, it did in ${before.agreed}.`;
-    const loss = `Its loss on sonnets that it never read: ${fixed(before.loss)} before, ${fixed(now.loss)} after, in nats a character.`;
+    const agreed =
+      "After learning, the model gives the line that was chosen a higher probability than " +
+      `the other in ${now.agreed} of the ${total} pairs; before, it did in ${before.agreed}.`;
+    const loss =
+      "Its loss on sonnets that it never read: " +
+      `${fixed(before.loss)} before, ${fixed(now.loss)} after, in nats a character.`;
     const verdict = moved.length
       ? `The model moved: it writes ${moved.join(", ")}.`
       : "The model did not move, as far as these properties tell: each interval includes 0.";

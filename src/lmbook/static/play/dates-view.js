@@ -176,7 +176,8 @@ export function mount(element, data) {
     remains.textContent =
       worlds.value === WORLDS.asItIs
         ? ""
-        : `${how}, of the ${usual.length} characters that the trained model writes for this date ${same || "none"} ${same > 1 ? "stand" : "stands"} in the same position.`;
+        : `${how}, of the ${usual.length} characters that the trained model writes for this ` +
+          `date ${same || "none"} ${same > 1 ? "stand" : "stands"} in the same position.`;
   }
 
   /**
@@ -346,7 +347,8 @@ export function mount(element, data) {
     const most = largest(weights, 3).map(
       ([share, i]) => `“${visible(source[i])}” (position ${i + 1}, ${percent(share)})`,
     );
-    summary.textContent = `While it writes “${visible(characters[place])}” it attends most to ${most.join(", ")}.`;
+    const written = visible(characters[place]);
+    summary.textContent = `While it writes “${written}” it attends most to ${most.join(", ")}.`;
   }
 
   choose();

@@ -109,9 +109,10 @@ import { demand, readSafetensors, shuffledTensors, toFloats } from "./weights.js
  * @property {number[]} [logits_of] the tokens whose logits are wanted; all by default
  * @property {number[]} [lens_of] the tokens whose lens is wanted, if it is kept; all by default
  * @property {string[]} [keep] names of activations to hand back; * stands for any layer
- * @property {[number, number][]} [ablate] heads of self-attention that add nothing, as [layer, head]
- * @property {Record<string, Patch | Patch[]>} [patch] activations to be replaced, by name, before the
- *   model goes on
+ * @property {[number, number][]} [ablate] heads of self-attention that add nothing, as
+ *   [layer, head]
+ * @property {Record<string, Patch | Patch[]>} [patch] activations to be replaced, by name, before
+ *   the model goes on
  */
 
 /**
@@ -175,7 +176,10 @@ import { demand, readSafetensors, shuffledTensors, toFloats } from "./weights.js
  */
 
 /** @typedef {"norm_1" | "norm_cross" | "norm_2"} NormName the norms of a block */
-/** @typedef {(seen: Float32Array) => Float32Array} Update what is added to states, from what a part sees of them */
+/**
+ * @typedef {(seen: Float32Array) => Float32Array} Update what is added to states, from what a part
+ *   sees of them
+ */
 /** @typedef {{ id: number, cosine: number }} Neighbour a token whose vector is near another */
 
 // --- arithmetic -----------------------------------------------------------------------

@@ -559,9 +559,11 @@ export function mount(element, data, context) {
     title.textContent = `Layer ${layer}, head ${head}: what ${quoted(token)} attends to`;
     summary.textContent =
       `${quoted(token)} attends most to ${quoted(best(weights))}, with a weight of ` +
-      `${fixed(Math.max(...weights))}. If each weight is multiplied by the length of what is fetched, ${quoted(best(fetched))} contributes most.` +
+      `${fixed(Math.max(...weights))}. If each weight is multiplied by the ` +
+      `length of what is fetched, ${quoted(best(fetched))} contributes most.` +
       (moved
-        ? ` Without this head the final vector of ${quoted(best(moved))} changes more than any other: by ${fixed(Math.max(...moved))} of its length.`
+        ? ` Without this head the final vector of ${quoted(best(moved))} changes ` +
+          `more than any other: by ${fixed(Math.max(...moved))} of its length.`
         : "");
     tellLeft();
     later();

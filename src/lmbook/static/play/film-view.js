@@ -170,7 +170,8 @@ function curve(stops, ngrams) {
       line.setAttribute("x2", String(x(step)));
       dot.setAttribute("cx", String(x(step)));
       dot.setAttribute("cy", String(y(held_out)));
-      const lossText = `${held_out.toFixed(2)} on held-out text, ${train.toFixed(2)} on training text`;
+      const onHeldOut = `${held_out.toFixed(2)} on held-out text`;
+      const lossText = `${onHeldOut}, ${train.toFixed(2)} on training text`;
       picture.setAttribute(
         "aria-label",
         `The loss falls; after ${plural(step, "step")} it is ${lossText}.`,
@@ -265,7 +266,9 @@ export function mount(element, data, context) {
    * @type {(...parts: HTMLElement[]) => HTMLElement}
    */
   const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
-  const size = `The weights of all ${stops.length} stops (${film.size}) come when you first move the slider, press a button or type.`;
+  const size =
+    `The weights of all ${stops.length} stops (${film.size}) ` +
+    "come when you first move the slider, press a button or type.";
   const stored = `They are stored in few bits, which changed the loss by at most ${data.cost} nats.`;
   const sizeNote = make("p", { class: "lmf-about" }, size, " ", stored);
   element.append(
@@ -455,8 +458,10 @@ export function mount(element, data, context) {
     const here = alphabet[likeliest(shown.lens[shown.lens.length - 1])];
     remains.textContent =
       usual === here
-        ? `With the characters before the last in another order, its likeliest next character is the same: “${visible(usual)}”.`
-        : `With the characters before the last in another order, its likeliest next character is “${visible(here)}” instead of “${visible(usual)}”.`;
+        ? "With the characters before the last in another order, " +
+          `its likeliest next character is the same: “${visible(usual)}”.`
+        : "With the characters before the last in another order, " +
+          `its likeliest next character is “${visible(here)}” instead of “${visible(usual)}”.`;
   }
 
   /**
@@ -588,7 +593,8 @@ export function mount(element, data, context) {
     const [layer, number] = headIndices[head];
     summary.textContent =
       `Head ${number} of layer ${layer} attends most to “${spans[best].textContent}”, ` +
-      `${away ? `${plural(away, "character")} before the last` : "the last itself"}, with ${percent(weights[best])} of its attention`;
+      `${away ? `${plural(away, "character")} before the last` : "the last itself"}, ` +
+      `with ${percent(weights[best])} of its attention`;
     colours.replaceChildren(...spans);
   }
 

@@ -191,7 +191,9 @@ export function mount(element, data, context) {
   /**
    * A slider of how characters are drawn; it begins at its end if no value is given.
    *
-   * @type {(name: string, min: number, max: number, step: number, value?: number) => ReturnType<typeof slider>}
+   * @type {(
+   *   name: string, min: number, max: number, step: number, value?: number
+   * ) => ReturnType<typeof slider>}
    */
   const range = (name, min, max, step, value = max) =>
     slider(name, { min, max, step, value, oninput: () => answer() });
@@ -346,7 +348,8 @@ export function mount(element, data, context) {
       world === WORLDS.random
         ? "With random weights"
         : "With the characters before the last in another order";
-    remains.textContent = `${how}, of the model’s five likeliest next characters ${leftOf(usual.top, now)} left.`;
+    const left = leftOf(usual.top, now);
+    remains.textContent = `${how}, of the model’s five likeliest next characters ${left} left.`;
   }
 
   /**
@@ -559,7 +562,9 @@ export function mount(element, data, context) {
     });
     summary.textContent =
       `${title(shown)}${off.has(shown) ? ", switched off," : ""} attends most to ` +
-      `“${spans[best].textContent}”, ${distance ? `${plural(distance, "character")} before the last` : "the last itself"}, with ${percent(weights[best])} of its attention`;
+      `“${spans[best].textContent}”, ` +
+      `${distance ? `${plural(distance, "character")} before the last` : "the last itself"}, ` +
+      `with ${percent(weights[best])} of its attention`;
     colours.replaceChildren(...spans);
   }
 

@@ -160,7 +160,8 @@ export function mount(element, data) {
       }),
       ...dots,
     );
-    status.textContent = `After ${losses.length - 1} ${losses.length === 2 ? "step" : "steps"} L is ${fixed(values.L, 3)}.`;
+    const steps = losses.length === 2 ? "step" : "steps";
+    status.textContent = `After ${losses.length - 1} ${steps} L is ${fixed(values.L, 3)}.`;
   }
 
   draw();

@@ -19,8 +19,8 @@ const LARGEST = 32767;
  *
  * @param {number} length of the file, in bytes
  * @param {Uint8Array<ArrayBuffer> | null} source kernels.wat, assembled; null does without
- * @returns {Promise<{ bytes: Uint8Array<ArrayBuffer>, kernels: Kernels | null }>} bytes: to be filled with
- *   the file; kernels: null where the browser knows no such instructions
+ * @returns {Promise<{ bytes: Uint8Array<ArrayBuffer>, kernels: Kernels | null }>} bytes: to be
+ *   filled with the file; kernels: null where the browser knows no such instructions
  */
 export async function openMemory(length, source) {
   if (!source || !globalThis.WebAssembly?.validate(source))
@@ -51,8 +51,8 @@ export class Kernels {
   /**
    * Vectors times a matrix, transposed; some vectors at a time.
    *
-   * @param {import("./quantised.js").QuantisedMatrix} matrix (rows, columns), whose bytes lie in the
-   *   memory
+   * @param {import("./quantised.js").QuantisedMatrix} matrix (rows, columns), whose bytes lie in
+   *   the memory
    * @param {Float32Array} x (tokens, columns)
    * @returns {Float32Array<ArrayBuffer>} (tokens, rows)
    */

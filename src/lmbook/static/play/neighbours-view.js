@@ -309,7 +309,10 @@ export function mount(element, data, context) {
      */
     const words = ([, , both]) => ((rare.checked && both[1]) || both[0]).map(([word]) => word);
     if (!words(before).length) return "";
-    return `${before[0]}: of the ${words(before).length} nearest words ${leftOf(words(before), words(now))} left.`;
+    return (
+      `${before[0]}: of the ${words(before).length} nearest ` +
+      `words ${leftOf(words(before), words(now))} left.`
+    );
   }
 
   /* What is read out: the note, and the words of each list. */

@@ -76,8 +76,10 @@ export function mount(element, { pairs }) {
       guess === undefined
         ? "Each text ends with the letter at which the neuron, or its copy, answers strongly. " +
           "An underline with no letter above it is a space. One list is the neuron’s."
-        : `${guess === neuron ? "Right" : "No"}: ${sides[neuron].letter} is the neuron. Of its ${plural(lists[0].length, "text")}, ` +
-          `${alike(lists[neuron])} end in the same letter. In the other list it is ${alike(lists[1 - neuron])}. ` +
+        : `${guess === neuron ? "Right" : "No"}: ${sides[neuron].letter} is the neuron. ` +
+          `Of its ${plural(lists[0].length, "text")}, ` +
+          `${alike(lists[neuron])} end in the same letter. ` +
+          `In the other list it is ${alike(lists[1 - neuron])}. ` +
           `Right so far: ${right} of ${guesses.size}.`;
   }
 

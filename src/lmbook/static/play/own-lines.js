@@ -25,7 +25,9 @@ export const ONE_ORDER = "A single word has one order only.";
  * The values of each activation for a line's tokens, by the trained model or, with a seed, by
  * random weights; null if the model is not here, or another question took the place of this one.
  *
- * @typedef {(tokens: string[], seed: number | null, purpose?: string) => Promise<Float32Array[] | null>} Ask
+ * @typedef {(
+ *   tokens: string[], seed: number | null, purpose?: string
+ * ) => Promise<Float32Array[] | null>} Ask
  */
 
 /**

@@ -292,7 +292,8 @@ export function mount(element, data, context) {
   function tellNote() {
     const isLater = isBusy && own && own !== reading;
     note.textContent = isLater
-      ? `${message} Other texts are being read now: wait until they are, or press Stop; then press the button to read these.`
+      ? `${message} Other texts are being read now: ` +
+        "wait until they are, or press Stop; then press the button to read these."
       : message;
   }
 
@@ -331,7 +332,8 @@ export function mount(element, data, context) {
     if (unknown === 1)
       return " The model’s vocabulary has no word of one of the texts: of this text it knows only the length.";
     return unknown
-      ? ` Of ${plural(unknown, "text")} the model’s vocabulary has no word: by their length alone it tells them apart.`
+      ? ` Of ${plural(unknown, "text")} the model’s vocabulary has no word: ` +
+          "by their length alone it tells them apart."
       : "";
   }
 
@@ -432,7 +434,8 @@ export function mount(element, data, context) {
       };
       const cut = lines.filter(({ isCut }) => isCut).map(({ poem }) => poem);
       const short = cut.length ? ` Of ${plural(cut.length, "text")} only the beginning was.` : "";
-      status.textContent = `${plural(lines.length, "text")} were read.${short}${tellUnknown(lines)} ${leftOut(left)}`;
+      const whatWasRead = `${plural(lines.length, "text")} were read.${short}`;
+      status.textContent = `${whatWasRead}${tellUnknown(lines)} ${leftOut(left)}`;
       state = WORLDS.asItIs;
       back.hidden = false;
       list(0, trained.levels.length - 1);
@@ -450,7 +453,8 @@ export function mount(element, data, context) {
     return (done) => {
       const left = ((performance.now() - begun) / 1000 / done) * (lines.length - done);
       progress.value = done / lines.length;
-      status.textContent = `${done} of ${plural(lines.length, "text")} read; ${duration(left)} to go …`;
+      const some = `${done} of ${plural(lines.length, "text")}`;
+      status.textContent = `${some} read; ${duration(left)} to go …`;
     };
   };
 
@@ -574,7 +578,9 @@ export function mount(element, data, context) {
     );
     const counted = shown.rivals.words[chosen];
     const title = quoted(titleOf(chosen).replace(/[\s,;:.]+$/, "")); // a line of verse may end so
-    summary.textContent = `Of the three nearest to ${title} at the level “${levels[at]}”, ${leftOf(counted, near[at][chosen])} among the three by ${WORDS}.`;
+    summary.textContent =
+      `Of the three nearest to ${title} at the level “${levels[at]}”, ` +
+      `${leftOf(counted, near[at][chosen])} among the three by ${WORDS}.`;
     tellLeft(at);
     const lines = levels.map((name, i) => line(name, near[i][chosen], i === at)).reverse();
     rows.replaceChildren(...lines, line(WORDS, counted, false));
@@ -599,10 +605,13 @@ export function mount(element, data, context) {
       return;
     }
     const some = leftOf(usual.near[at][chosen], near[at][chosen]);
-    const three = `${changedHow(state, MIXED)}, ${some} left of the three that the model finds at this level.`;
+    const three =
+      `${changedHow(state, MIXED)}, ` +
+      `${some} left of the three that the model finds at this level.`;
     const labels =
       accuracies && usual.told
-        ? ` Labels are guessed correctly in ${percent(accuracies[at][0])} of the cases there; as it is, in ${percent(usual.told[at][0])}.`
+        ? ` Labels are guessed correctly in ${percent(accuracies[at][0])} ` +
+          `of the cases there; as it is, in ${percent(usual.told[at][0])}.`
         : "";
     const counts =
       state === WORLDS.shuffled
@@ -649,7 +658,10 @@ export function mount(element, data, context) {
       make(
         "p",
         {},
-        `From all the other texts, a text’s label is guessed correctly in ${percent(top)} of the cases at the last level${how}. By counting words it is ${percent(words[0])}. If the labels are shuffled, it is ${percent(dealt[0])}. The brackets hold 95 % intervals: over texts, and over the ways to shuffle.`,
+        "From all the other texts, a text’s label is guessed correctly in " +
+          `${percent(top)} of the cases at the last level${how}. By counting words it is ` +
+          `${percent(words[0])}. If the labels are shuffled, it is ${percent(dealt[0])}. ` +
+          "The brackets hold 95 % intervals: over texts, and over the ways to shuffle.",
       ),
       make(
         "table",

@@ -41,7 +41,10 @@ function verdict({ losses, interval }) {
     .sort((a, b) => a - b)
     .map((value) => fixed(value))
     .join(" to ")}`;
-  return `${winner} is better than ${loser}, by ${fixed(Math.abs(apart))} nats a character (${range}).`;
+  return (
+    `${winner} is better than ${loser}, ` +
+    `by ${fixed(Math.abs(apart))} nats a character (${range}).`
+  );
 }
 
 /**
@@ -60,6 +63,11 @@ function contest({ result, counted }) {
    * @type {(name: string, loss: number) => HTMLElement}
    */
   const line = (name, loss) => row(name, fixed(loss), fixed(Math.exp(loss), 1));
+  const advice =
+    losses.gpt > losses.ngrams
+      ? "Counting learns from little, a GPT from practice: " +
+        "go on, take a longer text, or the larger model. "
+      : "";
   return [
     title("Who predicts the rest of your text?"),
     make(
@@ -83,7 +91,9 @@ function contest({ result, counted }) {
     make(
       "p",
       { class: "play-muted" },
-      `Lower is better. ${losses.gpt > losses.ngrams ? "Counting learns from little, a GPT from practice: go on, take a longer text, or the larger model. " : ""}The moment of the GPT and the length of the n-grams were chosen by ${plural(counted.sizes.validation, "other character")}.`,
+      `Lower is better. ${advice}` +
+        "The moment of the GPT and the length of the n-grams were chosen by " +
+        `${plural(counted.sizes.validation, "other character")}.`,
     ),
   ];
 }
@@ -114,7 +124,10 @@ function guess({ result, counted }) {
       name.textContent = `: ${both[i].whose}`;
     });
     const which = both[0].whose === "counting" ? "A" : "B";
-    reply.textContent = `${right ? "Right" : "No"}: ${which} is by counting. It sees ${plural(counted.order - 1, "character")} back, and forgets how the line or the sentence began.`;
+    reply.textContent =
+      `${right ? "Right" : "No"}: ${which} is by counting. ` +
+      `It sees ${plural(counted.order - 1, "character")} back, ` +
+      "and forgets how the line or the sentence began.";
     for (const button of buttons) button.disabled = true;
   }
   const buttons = both.map((_, at) => button(`${"AB"[at]} is by counting`, () => answer(at)));

@@ -251,7 +251,10 @@ export function mount(element, data, context) {
     const isCut = characters.length === MOST && box.text().length > MOST;
     const cut = isCut ? "Of a longer text the beginning is learned: " : "";
     const little = characters.length < LITTLE ? " That is little: counting is hard to beat." : "";
-    return `${cut}${plural(characters.length, "character")}, ${plural(different, "different one")}.${little}`;
+    return (
+      `${cut}${plural(characters.length, "character")}, ` +
+      `${plural(different, "different one")}.${little}`
+    );
   }
 
   /* Learn the text from the beginning; what was shown of another training goes. */
@@ -298,7 +301,10 @@ export function mount(element, data, context) {
   /**
    * Show what the worker says: one of these, or a result with its state.
    *
-   * @param {{ counted?: Counted, report?: Report, reading?: true, result?: Result, state?: State, error?: string }} message
+   * @param {{
+   *   counted?: Counted, report?: Report, reading?: true, result?: Result, state?: State,
+   *   error?: string
+   * }} message
    */
   function heard({ counted, report, reading, result, state, error }) {
     if (error) return fail(error);
@@ -347,7 +353,8 @@ export function mount(element, data, context) {
     drawCurve(run.moments, "now");
     const reached = `${fixed(loss)} nats a character after ${plural(step, "step")}`;
     const left = step && step < run.steps ? (seconds / step) * (run.steps - step) : 0;
-    now.textContent = `Loss ${reached}, ${duration(seconds)}${left ? `; ${duration(left)} to go` : ""}.`;
+    const toGo = left ? `; ${duration(left)} to go` : "";
+    now.textContent = `Loss ${reached}, ${duration(seconds)}${toGo}.`;
     drawing.firstElementChild?.setAttribute("aria-label", `Loss while it learns: ${reached}.`);
     sample.textContent = written;
     const line = run.counted?.line ?? 0;

@@ -90,12 +90,21 @@ export function faultOf(characters) {
   if (characters.filter(isStrange).length > all / 100)
     return "This is not text: it has characters that only programs read. A PDF or a document of a word processor must be saved as plain text (.txt, UTF-8) first.";
   if (all < LEAST)
-    return `This text has ${plural(all, "character")}, and ${count(LEAST)} are the least that can be learned. Paste more; from 50,000 on it gets interesting.`;
+    return (
+      `This text has ${plural(all, "character")}, and ${count(LEAST)} are the ` +
+      "least that can be learned. Paste more; from 50,000 on it gets interesting."
+    );
   const different = new Set(characters).size;
   if (different === 1)
-    return `This text is one character, “${characters[0]}”, over and over: there is nothing to predict. Paste another text.`;
+    return (
+      `This text is one character, “${characters[0]}”, over and over: ` +
+      "there is nothing to predict. Paste another text."
+    );
   if (different > DIFFERENT)
-    return `This text has ${count(different)} different characters, and a model this small learns ${count(DIFFERENT)} at the most. Paste a part of it.`;
+    return (
+      `This text has ${count(different)} different characters, ` +
+      `and a model this small learns ${count(DIFFERENT)} at the most. Paste a part of it.`
+    );
   return "";
 }
 

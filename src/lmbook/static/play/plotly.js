@@ -20,7 +20,9 @@ const HEIGHT = 450; // of a plot whose figure has none, in pixels
 /**
  * A plot: plotly keeps in its element what it made of a figure.
  *
- * @typedef {HTMLElement & { _fullLayout: { sliders: Slider[] }, _fullData: { visible: unknown }[] }} Plot
+ * @typedef {HTMLElement & {
+ *   _fullLayout: { sliders: Slider[] }, _fullData: { visible: unknown }[]
+ * }} Plot
  */
 
 /**
@@ -36,7 +38,8 @@ const HEIGHT = 450; // of a plot whose figure has none, in pixels
 /**
  * An entry of a legend; d3 keeps its trace in the element.
  *
- * @typedef {Element & { __data__?: { trace: { index: number, name?: string, visible: unknown } }[] }} Entry
+ * @typedef {{ index: number, name?: string, visible: unknown }} Trace
+ * @typedef {Element & { __data__?: { trace: Trace }[] }} Entry
  */
 
 /**

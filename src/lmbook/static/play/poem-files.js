@@ -99,7 +99,8 @@ export function poemsOf(content, name) {
   const zero = lines.indexOf("\0");
   if (zero >= 0)
     throw new Error(
-      `${name}, line ${linesBefore(lines, zero)}: a zero byte, so this is no text. Export a text file or a table from the program that made it`,
+      `${name}, line ${linesBefore(lines, zero)}: a zero byte, so this is no text. ` +
+        "Export a text file or a table from the program that made it",
     );
   const delimiter = TABLES[name.split(".").pop()?.toLowerCase() ?? ""];
   const rows = delimiter
@@ -144,7 +145,8 @@ export function decoded(bytes, name) {
   for (const [beginning, what] of PROGRAMS)
     if (first.startsWith(beginning))
       throw new Error(
-        `${name} is ${what}, and no text. In the program that made it, save it as a text file (.txt) or a table (.csv)`,
+        `${name} is ${what}, and no text. In the program that made it, ` +
+          "save it as a text file (.txt) or a table (.csv)",
       );
   const mark = first.slice(0, 2);
   if (mark === "\xff\xfe" || mark === "\xfe\xff") {
@@ -230,7 +232,8 @@ function tableRows(content, delimiter, name) {
     if (!cells.some((cell) => strip(cell))) continue;
     if (cells.length !== header.length)
       throw new Error(
-        `${name}, line ${line}: ${plural(cells.length, "cell")}, and the first line has ${header.length}. A text with ${DELIMITERS[delimiter]} in it stands in quotes`,
+        `${name}, line ${line}: ${plural(cells.length, "cell")}, and the first line has ` +
+          `${header.length}. A text with ${DELIMITERS[delimiter]} in it stands in quotes`,
       );
     const known = COLUMNS.filter((column) => header.includes(column));
     const row = Object.fromEntries(known.map((column) => [column, cells[header.indexOf(column)]]));
@@ -277,7 +280,8 @@ function* cellsOf(content, delimiter, name) {
  * @type {(name: string, line: number) => string}
  */
 const openQuote = (name, line) =>
-  `${name}, line ${line}: a quote opens a cell here and does not close it. A quote inside of a cell in quotes is written twice`;
+  `${name}, line ${line}: a quote opens a cell here and does not close it. ` +
+  "A quote inside of a cell in quotes is written twice";
 
 /**
  * A cell, and where it ends.
@@ -332,7 +336,9 @@ function checkDelimiter(content, delimiter, name) {
   const other = Object.keys(DELIMITERS).find((mark) => first.includes(mark) && hasText(mark));
   if (other && !hasText(delimiter))
     throw new Error(
-      `${name}, line 1: its cells are parted by ${DELIMITERS[other]}, where ${DELIMITERS[delimiter]} are needed. Save it as CSV with commas; or with tabs, and a name that ends in .tsv`,
+      `${name}, line 1: its cells are parted by ${DELIMITERS[other]}, ` +
+        `where ${DELIMITERS[delimiter]} are needed. ` +
+        "Save it as CSV with commas; or with tabs, and a name that ends in .tsv",
     );
 }
 
@@ -352,7 +358,9 @@ function checkHeader(header, name) {
   }
   if (!header.includes("text"))
     throw new Error(
-      `${name}, line 1: it names the columns ${header.map((each) => `\`${each}\``).join(", ")}; one should be \`text\`. \`label\` and \`title\` may stand beside it`,
+      `${name}, line 1: ` +
+        `it names the columns ${header.map((each) => `\`${each}\``).join(", ")}; ` +
+        `one should be \`text\`. \`label\` and \`title\` may stand beside it`,
     );
 }
 
@@ -365,22 +373,34 @@ function checkHeader(header, name) {
 export function faultOf(poems) {
   const all = poems.length;
   if (all < LEAST)
-    return `${plural(all, "text")}, where ${LEAST} are the least that can be compared: there is nothing to compare. A text file has an empty line between two texts`;
+    return (
+      `${plural(all, "text")}, where ${LEAST} are the least that can be compared: ` +
+      "there is nothing to compare. A text file has an empty line between two texts"
+    );
   if (new Set(poems.map(({ text }) => strip(text))).size === 1)
     return `all ${all} texts are equal, so that none is nearer than another. Give texts that differ`;
   if (poems[0].label === undefined) return "";
   const labels = labelsOf(poems);
   const empty = poems.filter((_, i) => !labels[i]).map(({ title }) => title);
   if (empty.length)
-    return `${empty.length} of ${all} texts ${empty.length === 1 ? "has" : "have"} no label: ${empty.slice(0, 3).join("; ")}. Give each one, or leave the column \`label\` out`;
+    return (
+      `${empty.length} of ${all} texts ${empty.length === 1 ? "has" : "have"} no label: ` +
+      `${empty.slice(0, 3).join("; ")}. Give each one, or leave the column \`label\` out`
+    );
   /** @type {Map<string, number>} */
   const counts = new Map();
   for (const label of labels) counts.set(label, (counts.get(label) ?? 0) + 1);
   if (counts.size < 2)
-    return `all texts have the label “${labels[0]}”: give two labels or more, or leave the column out`;
+    return (
+      `all texts have the label “${labels[0]}”: ` +
+      "give two labels or more, or leave the column out"
+    );
   const rare = [...counts].filter(([, count]) => count < LEAST_OF_A_LABEL).map(([label]) => label);
   if (rare.length)
-    return `${rare.slice(0, 5).join(", ")}: a label needs ${LEAST_OF_A_LABEL} texts, else none is left to tell it by. Join rare labels, or leave those texts out`;
+    return (
+      `${rare.slice(0, 5).join(", ")}: a label needs ${LEAST_OF_A_LABEL} texts, ` +
+      "else none is left to tell it by. Join rare labels, or leave those texts out"
+    );
   return "";
 }
 

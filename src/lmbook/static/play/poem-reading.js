@@ -72,8 +72,8 @@ export function readerOf({ around, most }, context) {
    *
    * @param {Poem[]} poems
    * @param {(share: number) => void} progress called with the share of the model that has come
-   * @returns {Promise<{ lines: Line[], left: Poem[] }>} those that are read, and those that are not:
-   *   too many, or without a token
+   * @returns {Promise<{ lines: Line[], left: Poem[] }>} those that are read, and those that are
+   *   not: too many, or without a token
    */
   async function prepare(poems, progress) {
     isStopped = false;

@@ -10,7 +10,8 @@
 import { linear, Model, normalise, rescaled } from "./engine.js";
 import { demand } from "./weights.js";
 
-/** @import { AttentionRules, AttentionShape, Config, Dense, ForwardOptions, Projected, WeightAndBias } from "./engine.js" */
+/** @import { AttentionRules, AttentionShape, Config, Dense } from "./engine.js" */
+/** @import { ForwardOptions, Projected, WeightAndBias } from "./engine.js" */
 
 /**
  * A step that was taken, and its way back.

@@ -264,8 +264,8 @@ export function mount(canvas, data, context) {
     );
   if (pair) canvas.append(...pair.parts);
 
-  /* What the model made of the sentence in the state of the switch. If that is not known it is asked
-     for; until it comes, the sentence as it is. */
+  /* What the model made of the sentence in the state of the switch. If that is not known it is
+     asked for; until it comes, the sentence as it is. */
   function reading() {
     const sentence = all[state.sentence];
     const { [worlds.value]: now, [WORLDS.asItIs]: usual } = sentence.readings;
@@ -415,7 +415,8 @@ export function mount(canvas, data, context) {
       .map((share, key) => ({ share, token: sentence.tokens[key] }))
       .sort((a, b) => b.share - a.share);
     const top = most.slice(0, 3).map(({ share, token }) => `${token} ${share} %`);
-    summary.textContent = `Head ${state.head}: “${sentence.tokens[state.query]}” attends to ${top.join(", ")}`;
+    const query = sentence.tokens[state.query];
+    summary.textContent = `Head ${state.head}: “${query}” attends to ${top.join(", ")}`;
     nouns.replaceChildren(
       ...sentence.nouns.map(([start, end], i) => {
         const share = shares.slice(start, end).reduce((a, b) => a + b, 0);

@@ -352,7 +352,8 @@ export function mount(element, data, context) {
     const [usualAtEnds, frozenAtEnds] = losses.map((all) => fixed(mean(ends(all))));
     summary.textContent =
       text &&
-      `With unit ${number} frozen at its mean the loss is ${frozen} nats a character instead of ${usual}` +
+      `With unit ${number} frozen at its mean the loss ` +
+        `is ${frozen} nats a character instead of ${usual}` +
         (text.includes("\n") ? `; at line ends ${frozenAtEnds} instead of ${usualAtEnds}.` : ".");
   }
 

@@ -29,7 +29,10 @@ const SEED = 1; // of random weights, and of the order of shuffled letters
 const FEW = 100; // letters, below which it is said that they are few
 const SYMBOLS = LETTERS.flatMap((letter) => Array.from(new Set([letter, letter.toUpperCase()])));
 
-/** @typedef {{ name: string, before: string, text: string }} Line one to guess; before: the two lines above it */
+/**
+ * @typedef {{ name: string, before: string, text: string }} Line one to guess; before: the two
+ *   lines above it
+ */
 
 /**
  * @typedef {object} Settings
@@ -55,8 +58,8 @@ const SYMBOLS = LETTERS.flatMap((letter) => Array.from(new Set([letter, letter.t
  * @typedef {object} Player
  * @property {string} name
  * @property {string} short a shorter name
- * @property {(line: Line, isRandom: boolean) => Promise<Guessed | null>} read guesses the letters of
- *   a line, by random weights if `isRandom`; null if that was ended
+ * @property {(line: Line, isRandom: boolean) => Promise<Guessed | null>} read guesses the letters
+ *   of a line, by random weights if `isRandom`; null if that was ended
  */
 
 /**
@@ -360,7 +363,8 @@ export function mount(element, data, context) {
    */
   const of = (player, line, world = worlds.value) =>
     known.get(
-      `${player.short} ${world === WORLDS.random && player !== counting} ${world === WORLDS.shuffled} ${line}`,
+      `${player.short} ${world === WORLDS.random && player !== counting} ` +
+        `${world === WORLDS.shuffled} ${line}`,
     );
 
   /**
@@ -683,10 +687,12 @@ export function mount(element, data, context) {
     const letters = lettersOf(linesOf()[chosen].text);
     const spaces = letters.filter((letter) => letter === " ").length;
     const always = `Whoever always guesses the space is right ${plural(spaces, "time")}.`;
-    const comparison = `of this line’s ${plural(letters.length, "letter")}, at once ${parts.join(", ")}.`;
+    const all = plural(letters.length, "letter");
+    const comparison = `of this line’s ${all}, at once ${parts.join(", ")}.`;
     return worlds.value === WORLDS.random
       ? `With random weights: ${comparison} ${always} Counting has no weights, and stays.`
-      : `With its letters in another order: ${comparison} ${always} Your guesses of this order are counted apart.`;
+      : "With its letters in another order: " +
+          `${comparison} ${always} Your guesses of this order are counted apart.`;
   }
 
   /* --- the model that talks --- */

@@ -125,7 +125,8 @@ export function mount(element, data) {
   let letters;
   /** @type {HTMLElement[]} */
   let shown;
-  let here = 5; // position of the letter that is chosen: at first in a word that could go on otherwise
+  // The position of the letter that is chosen: at first in a word that could go on otherwise.
+  let here = 5;
   const whole = make("p", { class: "visually-hidden" });
   const verse = make("p", {
     class: "lm-verse",

@@ -475,7 +475,9 @@ export function mount(element, data, context) {
       drawLog(); // a long text takes seconds before the first token is written
       await write(mine);
     } else if (encoded) {
-      note.textContent = `That is too long: ${plural(encoded.ids.length, "token")}, and it reads ${room - COUNT} at the most.`;
+      note.textContent =
+        `That is too long: ${plural(encoded.ids.length, "token")}, ` +
+        `and it reads ${room - COUNT} at the most.`;
     }
     if (mine === latest) stop.disabled = true;
   }
@@ -880,7 +882,8 @@ export function mount(element, data, context) {
     const sentences = {
       next: () =>
         first &&
-        `After ${chosen} the likeliest token is ${quoted(first.piece)}: ${percent(first.share, 1)}.`,
+        `After ${chosen} the likeliest token is ${quoted(first.piece)}: ` +
+          `${percent(first.share, 1)}.`,
       lens: () =>
         outputs.lens && `What the model would say after ${chosen} if it ended after a layer.`,
       attention: () => outputs.attention && attentionTold(chosen, outputs.attention[head]),
@@ -898,7 +901,10 @@ export function mount(element, data, context) {
   function attentionTold(own, weights) {
     const best = mostBehindFirst(weights);
     const behind = `most goes to ${quoted(seen.pieces[best])}: ${percent(weights[best])}.`;
-    return `Head ${head} of layer ${layer}, from ${own}: the first token gets ${percent(weights[0])}; of the rest ${behind}`;
+    return (
+      `Head ${head} of layer ${layer}, from ${own}: ` +
+      `the first token gets ${percent(weights[0])}; of the rest ${behind}`
+    );
   }
 
   /**
@@ -913,7 +919,10 @@ export function mount(element, data, context) {
     const then = unchanged
       ? `; before it was ${quoted(unchanged.piece)}, ${percent(unchanged.share, 1)}`
       : "";
-    return `${plural(changed.size, "head")} changed: ${now}${then}. The marks are the model unchanged.`;
+    return (
+      `${plural(changed.size, "head")} changed: ` +
+      `${now}${then}. The marks are the model unchanged.`
+    );
   }
 
   /* What is read out when something was written. */

@@ -62,7 +62,10 @@ import { draw, nextProbs, randomness } from "./writing.js";
  * @property {boolean} [simd] false: do without WebAssembly
  */
 
-/** @typedef {(piece: { share: number }) => void} Report is told which share of the file has come, 0 to 1 */
+/**
+ * @typedef {(piece: { share: number }) => void} Report is told which share of the file has come,
+ *   from 0 to 1
+ */
 
 const TOP = 10; // next tokens that are told
 const LENS = 3; // of each layer
@@ -576,7 +579,9 @@ function* characters(talker, { before, line, symbols }) {
 /**
  * Run the model: see Model.forward in engine.js.
  *
- * @type {(talker: Talker, details: { ids: number[], options: ForwardOptions }) => Generator<unknown, Answer, any>}
+ * @type {(
+ *   talker: Talker, details: { ids: number[], options: ForwardOptions }
+ * ) => Generator<unknown, Answer, any>}
  */
 const forward = ({ model }, details) => REQUESTS.forward(model, details);
 

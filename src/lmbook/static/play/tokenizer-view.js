@@ -222,7 +222,9 @@ export function mount(element, data, context) {
     left.textContent = "";
     if (ours === learned) return;
     const usual = plural(learned.encode(line).length, "token");
-    left.textContent = `Learned from shuffled letters, our BPE cuts this text into ${plural(tokens.length, "token")}; learned from the poems and sonnets, into ${usual}.`;
+    left.textContent =
+      "Learned from shuffled letters, our BPE cuts this text into " +
+      `${plural(tokens.length, "token")}; learned from the poems and sonnets, into ${usual}.`;
   }
 
   /* Show the line as each tokenizer cuts it, or why it does not. */

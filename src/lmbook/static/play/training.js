@@ -112,7 +112,8 @@ export function mount(element, data, context) {
     back.input.value = String(at);
     const { step, loss, sample: written } = moments[at];
     const whose = moments === run ? "A stored training wrote" : "It wrote";
-    back.value.textContent = `${whose} this after ${plural(step, "step")}, at a loss of ${loss.toFixed(2)}:`;
+    const after = plural(step, "step");
+    back.value.textContent = `${whose} this after ${after}, at a loss of ${loss.toFixed(2)}:`;
     back.input.setAttribute("aria-valuetext", plural(step, "step"));
     sample.textContent = written;
   }

@@ -104,7 +104,8 @@ export function shuffledTensors(tensors, seed) {
   /** @type {Map<string, Tensor>} */
   const mixed = new Map();
   for (const [name, tensor] of tensors) {
-    // Whole numbers stay in a byte each, and the scales of rows, a tensor of their own, are shuffled, too.
+    // Whole numbers stay in a byte each, and the scales of rows, a tensor of their own, are
+    // shuffled, too.
     const isWhole = tensor.dtype === "I8";
     const values = isWhole ? new Int8Array(tensor.bytes.slice().buffer) : toFloats(tensor);
     const bytes = new Uint8Array(shuffled(values, seed + mixed.size).buffer);

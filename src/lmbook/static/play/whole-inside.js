@@ -17,7 +17,10 @@ import { count, quoted } from "./whole-tour.js";
  * @property {HTMLElement[]} numbers head and rows of a table
  */
 
-/** @typedef {{ name: string, unit: string }} About the model's name ("bert"), and "letter" or "token" */
+/**
+ * @typedef {{ name: string, unit: string }} About the model's name ("bert"), and "letter" or
+ *   "token"
+ */
 
 const SHOWN = 6; // tokens that a head attends to
 
@@ -62,7 +65,8 @@ export const PARTS = {
     return {
       title: "Tokens",
       text:
-        `Your text is ${plural(ids.length, "token")}. The model never sees letters or words, only their numbers ` +
+        `Your text is ${plural(ids.length, "token")}. ` +
+        "The model never sees letters or words, only their numbers " +
         `in a vocabulary of ${count(sizes.vocab_size)}. Press a token to ask the model there.`,
       shown: [],
       numbers: [
@@ -92,7 +96,8 @@ export const PARTS = {
     return {
       title: "Vectors",
       text:
-        `${asked} begins as ${count(sizes.d_model)} numbers; these are the first eight. They were learned: ` +
+        `${asked} begins as ${count(sizes.d_model)} numbers; ` +
+        "these are the first eight. They were learned: " +
         "tokens that are used alike have vectors that point the same way.",
       shown: [
         make(
@@ -117,7 +122,8 @@ export const PARTS = {
     return {
       title: `The stream after layer ${layer}`,
       text:
-        `If the model stopped here, it would say ${quoted(pieces[id])} at ${asked}, with ${percent(most)}. ` +
+        "If the model stopped here, " +
+        `it would say ${quoted(pieces[id])} at ${asked}, with ${percent(most)}. ` +
         (layer < sizes.layers - 1
           ? `The final answer, ${final}, has ${percent(rise[layer])} here.`
           : "This is the last layer, so this is its answer."),
@@ -172,7 +178,9 @@ export const PARTS = {
     const whereOf = (token) => (token === place ? "itself" : `position ${token}`);
     return {
       title: `Layer ${layer}, head ${head}`,
-      text: `From ${asked} it attends most to ${quoted(pieces[ids[best[0].token]])} (${whereOf(best[0].token)}): ${percent(best[0].weight)}.`,
+      text:
+        `From ${asked} it attends most to ${quoted(pieces[ids[best[0].token]])} ` +
+        `(${whereOf(best[0].token)}): ${percent(best[0].weight)}.`,
       shown: [
         table(
           ...best
@@ -197,7 +205,8 @@ export const PARTS = {
     return {
       title: `The feed-forward network of layer ${layer}`,
       text:
-        `Of ${count(sizes.d_ff)} neurons these add most to the stream at ${quoted(pieces[ids[place]])}. Beside each: ` +
+        `Of ${count(sizes.d_ff)} neurons these add most to the ` +
+        `stream at ${quoted(pieces[ids[place]])}. Beside each: ` +
         "the token that it makes likelier, if the model stopped after this layer, and the one that it makes less likely.",
       shown: [
         table(
@@ -234,7 +243,9 @@ export const PARTS = {
     return {
       title: "The last norm",
       text: sizes.norm_first
-        ? `After the last layer the vector is ${fixed(stream[last], 1)} long. The norm brings it to a standard size, so that only its direction counts when it is compared with every token.`
+        ? `After the last layer the vector is ${fixed(stream[last], 1)} long. ` +
+          "The norm brings it to a standard size, " +
+          "so that only its direction counts when it is compared with every token."
         : "In a BERT a norm follows each part, so that the vector never grows. At the end a small network of its own turns it into scores.",
       shown: [],
       numbers: [

@@ -221,7 +221,10 @@ const rect = ({ x, y, width, height }, className, r = 5) =>
  */
 function curve([x1, y1], [x2, y2]) {
   const middle = short((x1 + x2) / 2);
-  return `M${short(x1)} ${short(y1)}C${middle} ${short(y1)} ${middle} ${short(y2)} ${short(x2)} ${short(y2)}`;
+  return (
+    `M${short(x1)} ${short(y1)}C${middle} ${short(y1)} ` +
+    `${middle} ${short(y2)} ${short(x2)} ${short(y2)}`
+  );
 }
 
 /**
@@ -647,7 +650,9 @@ export function makePicture({ open, choose }) {
    * corner at x and y, `size` pixels wide: a row attends, a column is attended to. The row of the
    * token that is asked is highlighted.
    *
-   * @type {(reading: Reading, weights: ArrayLike<number>, x: number, y: number, size: number) => SVGElement[]}
+   * @type {(
+   *   reading: Reading, weights: ArrayLike<number>, x: number, y: number, size: number
+   * ) => SVGElement[]}
    */
   function map({ ids, place }, weights, x, y, size) {
     const tokens = ids.length;
@@ -671,7 +676,9 @@ export function makePicture({ open, choose }) {
    * that gets more than a quarter of the largest weight something moves. `span` is the x of the
    * left and the right end; `askedY` is the y of the token that is asked.
    *
-   * @type {(reading: Reading, at: Plan, opened: Opened, span: number[], askedY: number) => SVGElement}
+   * @type {(
+   *   reading: Reading, at: Plan, opened: Opened, span: number[], askedY: number
+   * ) => SVGElement}
    */
   function attentionCurves({ weights, ids, place, pieces }, at, opened, [from, to], askedY) {
     const row = Array.from(weights[opened.layer][opened.head]).slice(
@@ -715,7 +722,9 @@ export function makePicture({ open, choose }) {
    * most. `span` is the x of the left and the right end; `askedY` is the y of the token that is
    * asked.
    *
-   * @type {(reading: Reading, at: Plan, opened: Opened, span: number[], askedY: number) => SVGElement}
+   * @type {(
+   *   reading: Reading, at: Plan, opened: Opened, span: number[], askedY: number
+   * ) => SVGElement}
    */
   function hourglass(reading, at, opened, [left, right], askedY) {
     const neurons = reading.neurons[opened.layer];

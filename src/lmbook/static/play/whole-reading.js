@@ -15,7 +15,9 @@ const NEXT = 10; // likeliest tokens
  * the token whose probability it lowers most and by how much. Both are changes of probabilities
  * that the model would give if it ended after the layer.
  *
- * @typedef {[neuron: number, value: number, up: number, more: number, down: number, less: number]} Neuron
+ * @typedef {[
+ *   neuron: number, value: number, up: number, more: number, down: number, less: number
+ * ]} Neuron
  */
 
 /**

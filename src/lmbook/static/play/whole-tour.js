@@ -141,17 +141,21 @@ export function stops(reading, { name, unit, world }) {
       part: "tokens",
       title: "Text becomes tokens",
       text:
-        `The text is cut into ${plural(ids.length, "token")}. For the model each is only a number: ` +
-        `${word(ids[first])} is number ${count(ids[first])} of ${count(vocab_size)}.${hasSpace ? " (The dot is a space.)" : ""}`,
+        `The text is cut into ${plural(ids.length, "token")}. ` +
+        "For the model each is only a number: " +
+        `${word(ids[first])} is number ${count(ids[first])} of ` +
+        `${count(vocab_size)}.${hasSpace ? " (The dot is a space.)" : ""}`,
       open: { part: "tokens" },
     },
     {
       part: "vectors",
       title: "Tokens become vectors",
       text: reading.position
-        ? `Each token becomes a list of ${count(d_model)} learned numbers: one list for what it is, plus one for where it stands. ` +
+        ? `Each token becomes a list of ${count(d_model)} learned numbers: ` +
+          "one list for what it is, plus one for where it stands. " +
           "You see the first eight of each, blue above zero, orange below."
-        : `Each token becomes a list of ${count(d_model)} learned numbers, a vector. You see the first eight, blue above zero, orange below. ` +
+        : `Each token becomes a list of ${count(d_model)} learned numbers, a vector. ` +
+          "You see the first eight, blue above zero, orange below. " +
           "Where a token stands comes in later, inside attention.",
       open: { part: "vectors" },
     },
@@ -159,7 +163,8 @@ export function stops(reading, { name, unit, world }) {
       part: "stream",
       title: "The residual stream",
       text:
-        `Every token's vector flows from left to right through ${plural(layers, "layer")}. This line is that of ${asked}: ` +
+        `Every token's vector flows from left to right through ${plural(layers, "layer")}. ` +
+        `This line is that of ${asked}: ` +
         "each part reads from it and adds something to it (⊕).",
       open: { part: "stream", layer, head: look.head },
     },
@@ -167,7 +172,8 @@ export function stops(reading, { name, unit, world }) {
       part: "head",
       title: "Attention fetches from other tokens",
       text:
-        `In layer ${layer}, head ${look.head} lets ${asked} attend to ${word(ids[look.token])} with ${percent(look.weight)} of its weight. ` +
+        `In layer ${layer}, head ${look.head} lets ${asked} attend to ` +
+        `${word(ids[look.token])} with ${percent(look.weight)} of its weight. ` +
         "What it finds there is added to the stream: this is the only way in which tokens hear of each other.",
       open: { part: "head", layer, head: look.head },
     },
@@ -185,15 +191,19 @@ export function stops(reading, { name, unit, world }) {
       part: "neurons",
       title: "The feed-forward network",
       text:
-        `Then each token by itself goes through ${count(d_ff)} neurons. Here the strongest is number ${count(neuron)}: ` +
-        `if the model stopped after this layer, ${word(up)} would have ${fixed(100 * more, 1)} percentage points less without it.`,
+        `Then each token by itself goes through ${count(d_ff)} neurons. ` +
+        `Here the strongest is number ${count(neuron)}: ` +
+        "if the model stopped after this layer, " +
+        `${word(up)} would have ${fixed(100 * more, 1)} percentage points less without it.`,
       open: { part: "neurons", layer, head: look.head },
     },
     {
       part: "lens",
       title: "The answer takes shape",
       text:
-        `If the model stopped after layer 0, it would say ${word(early)} (${percent(earlyShare)}); after the last layer it says ${word(best)} (${percent(share)}). ` +
+        "If the model stopped after layer 0, " +
+        `it would say ${word(early)} (${percent(earlyShare)}); ` +
+        `after the last layer it says ${word(best)} (${percent(share)}). ` +
         "The bars show how likely that final answer is after each layer.",
       open: { part: "stream", layer: layers - 1, head: strongestLook(reading, layers - 1).head },
     },
@@ -205,14 +215,16 @@ export function stops(reading, { name, unit, world }) {
           ? "A last norm brings the vector to a standard size; "
           : "A last small network prepares the vector; ") +
         `then it is compared with all ${count(vocab_size)} tokens. ` +
-        `${word(best)} scores ${logit.toFixed(1)}, ${word(second)} ${otherLogit.toFixed(1)}: these are the logits.`,
+        `${word(best)} scores ${logit.toFixed(1)}, ` +
+        `${word(second)} ${otherLogit.toFixed(1)}: these are the logits.`,
       open: { part: "norm" },
     },
     {
       part: "next",
       title: "Scores become probabilities",
       text:
-        `The softmax turns scores into shares of 100 %: ${word(best)} gets ${percent(share)}, ${word(second)} ${percent(otherShare)}. ` +
+        "The softmax turns scores into shares of 100 %: " +
+        `${word(best)} gets ${percent(share)}, ${word(second)} ${percent(otherShare)}. ` +
         (isGap
           ? "Press another token to hide it, and the model guesses that one."
           : "Append one, and everything starts again: that is how a model writes.") +

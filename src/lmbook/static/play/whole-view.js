@@ -292,7 +292,8 @@ export function mount(element, data, context) {
     mount(element, /** @type {Data} */ (data.book), context);
   }
 
-  /* Load the chosen model, a small one, and its vocabulary; nothing if it cannot run in the page. */
+  /* Load the chosen model, a small one, and its vocabulary; nothing if it cannot run in the
+     page. */
   async function prepare() {
     if (given.why) return;
     if (given.pieces && !wordPiece)
@@ -693,7 +694,8 @@ export function mount(element, data, context) {
       return "There is no other order: more than one token has to stand before the one that is asked.";
     if (asked(input) !== asked(usual)) return `${says}.`;
     return (
-      `${says}; ${isRandom() ? "the trained model says" : "in your order it says"} ${likeliestOf(usual)}. ` +
+      `${says}; ${isRandom() ? "the trained model says" : "in your order it says"} ` +
+      `${likeliestOf(usual)}. ` +
       `Of its five likeliest ${given.unit}s, ${leftOf(top(usual), top(result))} left.`
     );
   }

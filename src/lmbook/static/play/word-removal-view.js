@@ -169,7 +169,10 @@ export function mount(element, { poems, names, levels, first }) {
     const beginning = `The editors: ${names[own]}. ${model}`;
     if (struck === null) return `${beginning} ${support(now)}.`;
     const without = supportWithout[level][struck];
-    return `${beginning} Without “${words[struck]}”: ${names[argmax(without)]}. ${support(without)}.`;
+    return (
+      `${beginning} Without “${words[struck]}”: ` +
+      `${names[argmax(without)]}. ${support(without)}.`
+    );
   }
 
   /* Draw the poem, and say what the model makes of it. */
@@ -185,7 +188,11 @@ export function mount(element, { poems, names, levels, first }) {
   /**
    * A field that holds a whole number below `count`, or none: in a link from 1 on, and 0 for none.
    *
-   * @type {(get: () => number | null, set: (number: number | null) => void, count: () => number) => import("./dom.js").Field}
+   * @type {(
+   *   get: () => number | null,
+   *   set: (number: number | null) => void,
+   *   count: () => number,
+   * ) => import("./dom.js").Field}
    */
   const orNone = (get, set, count) =>
     countField(

@@ -91,7 +91,9 @@ async function openStore({ parts, about, name, seed }) {
  * longer wanted; the others ask something.
  *
  * @param {WorkerScope} scope
- * @param {(message: any, report: (piece: unknown) => void) => Promise<{ model: any, value: unknown }>} [open]
+ * @param {(
+ *   message: any, report: (piece: unknown) => void
+ * ) => Promise<{ model: any, value: unknown }>} [open]
  *   how a model is opened; the value is what is answered
  * @param {Record<string, (model: any, details: any) => Generator<any, any, any>>} [requests] what
  *   may be asked

@@ -82,7 +82,8 @@ function readCode(line, label, options, others) {
   const fits = (of) => taskNumbers(of).four.every((number, i) => number === numbers[i]);
   if (!fits(label)) {
     const other = others.find(fits);
-    return `“${typed}” is the code of another task${other ? ` (${other.replace(/^ex-/, "")})` : ""}.`;
+    const name = other ? ` (${other.replace(/^ex-/, "")})` : "";
+    return `“${typed}” is the code of another task${name}.`;
   }
   const option = (((numbers[4] - taskNumbers(label).moved) % BASE) + BASE) % BASE;
   return option < options ? option : `“${typed}” stands for an answer that is not here.`;

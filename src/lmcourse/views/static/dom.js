@@ -165,7 +165,9 @@ function setValue(field, value) {
  * @param {Record<string, Field>} fields by the names that the link has, in the order in which
  *   they are set
  * @param {() => unknown} [after] called once all are set
- * @returns {{ say(): Record<string, string | number | boolean>, take(state: Record<string, any>): void }}
+ * @returns {{
+ *   say(): Record<string, string | number | boolean>, take(state: Record<string, any>): void
+ * }}
  *   `say` gives the value of each field; `take` sets those that a state names and that differ
  */
 export function stateOf(fields, after = () => {}) {

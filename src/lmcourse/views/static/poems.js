@@ -200,7 +200,8 @@ export function poems(canvas, data) {
       "caption",
       {},
       "Each row has the poem’s three nearest at one level; the last level is on top. “Kept” counts how many " +
-        `of its ${near[0][0].length} nearest were already near one level below; a dot (•) marks any of the three that were.`,
+        `of its ${near[0][0].length} nearest were already near one level below; ` +
+        "a dot (•) marks any of the three that were.",
     ),
     heading("", "model’s section", "nearest poems", "kept"),
     body,
@@ -283,7 +284,8 @@ export function poems(canvas, data) {
     verdict.textContent =
       other === own
         ? `The editors and the model agree: ${names[own]}.`
-        : `The editors: ${names[own]} (support ${share(scores[own])}). The model: ${names[other]} (support ${share(scores[other])}).`;
+        : `The editors: ${names[own]} (support ${share(scores[own])}). ` +
+          `The model: ${names[other]} (support ${share(scores[other])}).`;
     const { reordered } = data;
     text.textContent =
       worlds.value === WORLDS.shuffled && reordered ? reordered.texts[poem] : texts[poem];
@@ -291,8 +293,8 @@ export function poems(canvas, data) {
     body.replaceChildren(...levels.map((_, index) => pathRow(index)).reverse());
   }
 
-  /* Say how many of the poem's nearest others are left, and how often the sections agree; nothing if
-     the switch says "as it is". */
+  /* Say how many of the poem's nearest others are left, and how often the sections agree; nothing
+     if the switch says "as it is". */
   function tellLeft() {
     const { poem, level } = state;
     if (worlds.value === WORLDS.asItIs) {
