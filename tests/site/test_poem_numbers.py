@@ -22,7 +22,7 @@ COMPUTE = """async ([vectors, labels]) => {
   const rests = play.remainders(vectors);
   const hits = play.hits(rests, labels);
   return { near: play.nearest(vectors), hits, score: play.score(hits, labels),
-    told: play.labelAccuracy(rests, labels), dealt: play.dealt(rests, labels) };
+    accuracy: play.labelAccuracy(rests, labels), shuffled: play.shuffledLabelAccuracy(rests, labels) };
 }"""
 
 
@@ -39,10 +39,10 @@ def test_neighbours_and_labels_are_pythons(lab, strength):
     hits = predict(x, labels).hits
     assert result["hits"] == hits.astype(bool).tolist()
     assert result["score"] == pytest.approx(score(hits, labels), abs=1e-12)
-    right, low, high = result["told"]
+    right, low, high = result["accuracy"]
     assert low < right < high
     assert right == result["score"]
-    mean, low, high = result["dealt"]
+    mean, low, high = result["shuffled"]
     assert low < mean < high
     assert abs(mean - 1 / 3) < 0.12  # chance
 

@@ -18,11 +18,11 @@ const ORANGE = "#E69F00";
 function shown(canvas, selector) {
   return new Promise((/** @type {() => void} */ resolve) => {
     /* Look now, and in each frame until it is there. */
-    function look() {
+    function check() {
       if (canvas.querySelector(selector)) resolve();
-      else requestAnimationFrame(look);
+      else requestAnimationFrame(check);
     }
-    look();
+    check();
   });
 }
 
@@ -38,15 +38,15 @@ function settled(canvas) {
   let frames = 0; // in which the size stayed
   return new Promise((/** @type {() => void} */ resolve) => {
     /* Look at the size now, and in each frame until it has stayed. */
-    const look = () => {
+    const check = () => {
       const { width, height } = drawn.getBoundingClientRect();
       const size = `${width} ${height}`;
       frames = size === before ? frames + 1 : 0;
       before = size;
       if (frames === 2) resolve();
-      else requestAnimationFrame(look);
+      else requestAnimationFrame(check);
     };
-    look();
+    check();
   });
 }
 

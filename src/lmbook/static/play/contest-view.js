@@ -40,7 +40,7 @@ const LEAST = 0.005; // a lean that is written as 0.01
 /**
  * A word in a line.
  *
- * @typedef {{ line: Line, at: number }} Place
+ * @typedef {{ line: Line, position: number }} Place
  */
 
 /**
@@ -79,10 +79,10 @@ function sideOf(value) {
  *
  * @param {Float32Array} states (tokens, width)
  * @param {number} width
- * @param {number} at the token
+ * @param {number} position the token
  */
-function unitAt(states, width, at) {
-  const vector = states.slice(at * width, (at + 1) * width);
+function unitAt(states, width, position) {
+  const vector = states.slice(position * width, (position + 1) * width);
   const length = Math.hypot(...vector);
   return vector.map((x) => x / length);
 }
@@ -219,7 +219,9 @@ export function mount(element, data, context) {
       each.setAttribute("aria-pressed", String(each.textContent === word));
     const occurrences = lines
       .flatMap((line) =>
-        line.tokens.flatMap((other, at) => (other === word && at ? [{ line, at }] : [])),
+        line.tokens.flatMap((other, position) =>
+          other === word && position ? [{ line, position }] : [],
+        ),
       )
       .slice(0, MOST);
     const world = worlds.value;
@@ -269,7 +271,7 @@ export function mount(element, data, context) {
     if (known[world]) return;
     const isRandom = world === WORLDS.random;
     const order = isRandom ? Array.from(line.tokens.keys()) : inAnotherOrder(line.tokens);
-    const tokens = order.map((at) => line.tokens[at]);
+    const tokens = order.map((old) => line.tokens[old]);
     const values = await own.ask(tokens, isRandom ? SEED : null);
     if (values) known[world] = { values, order };
   }
@@ -306,20 +308,20 @@ export function mount(element, data, context) {
         const tokens = own.cut(text.replace("_", each));
         const values = await own.ask(tokens, SEED, "lessons");
         if (!values) return null;
-        const at = tokens.indexOf(each);
+        const position = tokens.indexOf(each);
         names.forEach((_, i) => {
           const isWordBefore = i === 0;
           if (isBefore === isWordBefore)
-            vectors[i][side].push(unitAt(values[i], width, isWordBefore ? at - 1 : at));
+            vectors[i][side].push(unitAt(values[i], width, isWordBefore ? position - 1 : position));
         });
       }
     }
     return names.map((name, i) => {
       const [verbs, nouns] = vectors[i].map(mean);
-      const difference = verbs.map((x, at) => x - nouns[at]);
+      const difference = verbs.map((x, i) => x - nouns[i]);
       const length = Math.hypot(...difference) || 1;
       const direction = difference.map((x) => x / length);
-      const sum = verbs.map((x, at) => x + nouns[at]);
+      const sum = verbs.map((x, i) => x + nouns[i]);
       return [name, direction, product(sum, direction) / 2];
     });
   }
@@ -334,20 +336,26 @@ export function mount(element, data, context) {
    *   level the name and the leans
    */
   function leansOf(occurrences, levels, reading) {
-    const columns = occurrences.map(({ line, at }) => {
+    const columns = occurrences.map(({ line, position }) => {
       const { values, order } = reading(line);
-      return { values, at: order.indexOf(at), tokens: order.map((old) => line.tokens[old]) };
+      return {
+        values,
+        position: order.indexOf(position),
+        tokens: order.map((old) => line.tokens[old]),
+      };
     });
-    const heads = columns.map(({ tokens, at }) =>
+    const heads = columns.map(({ tokens, position }) =>
       tokens
-        .slice(Math.max(1, at - 2), at + 2)
+        .slice(Math.max(1, position - 2), position + 2)
         .join(" ")
         .replace(/ ##| \[SEP\]/g, ""),
     );
     /** @type {Data["told"]} */
     const rows = names.map((name, i) => [
       name,
-      ...columns.map(({ values, at }) => lean(values[i], levels[i], i ? at : at - 1)),
+      ...columns.map(({ values, position }) =>
+        lean(values[i], levels[i], i ? position : position - 1),
+      ),
     ]);
     return { heads, rows };
   }
@@ -357,10 +365,10 @@ export function mount(element, data, context) {
    *
    * @param {Float32Array} states (tokens, d_model)
    * @param {Level} level
-   * @param {number} at the token
+   * @param {number} position the token
    */
-  const lean = (states, [, direction, middle], at) =>
-    product(direction, unitAt(states, width, at)) - middle;
+  const lean = (states, [, direction, middle], position) =>
+    product(direction, unitAt(states, width, position)) - middle;
 
   /**
    * Say how many leans are on the same side as in the trained model, the words in their order.

@@ -145,23 +145,23 @@ export function mount(element, data) {
 
   /* Draw the dials, and the score against the offset. */
   function draw() {
-    const [m, d] = [Number(place.input.value), Number(behind.input.value)];
-    const now = products(query, key, speeds, d);
-    place.value.textContent = String(m);
-    behind.value.textContent = String(d);
-    dials.replaceChildren(...speeds.map((_, i) => dial(i, m, m - d, now[i])));
+    const [position, distance] = [Number(place.input.value), Number(behind.input.value)];
+    const now = products(query, key, speeds, distance);
+    place.value.textContent = String(position);
+    behind.value.textContent = String(distance);
+    dials.replaceChildren(...speeds.map((_, i) => dial(i, position, position - distance, now[i])));
     /**
      * The score at an offset, of the pairs that are counted.
      *
-     * @param {number} at
+     * @param {number} offset
      */
-    const score = (at) => sum(products(query, key, speeds, at).slice(0, count));
+    const score = (offset) => sum(products(query, key, speeds, offset).slice(0, count));
     /**
      * The x of an offset.
      *
-     * @param {number} at
+     * @param {number} offset
      */
-    const x = (at) => LEFT + ((RIGHT - LEFT) * at) / far;
+    const x = (offset) => LEFT + ((RIGHT - LEFT) * offset) / far;
     /**
      * The y of a score.
      *
@@ -178,18 +178,19 @@ export function mount(element, data) {
         d: `M${LEFT} ${TOP}V${BOTTOM}H${RIGHT}M${LEFT} ${y(0)}H${RIGHT}`,
         class: "play-axes",
       }),
-      ...ticks.map((at) => svg("text", { x: x(at), y: BOTTOM + 18 }, at)),
+      ...ticks.map((offset) => svg("text", { x: x(offset), y: BOTTOM + 18 }, offset)),
       ...[-count, 0, count].map((value) =>
         svg("text", { x: LEFT - 8, y: y(value) + 5, class: "play-end" }, fixed(value, 0)),
       ),
       svg("text", { x: (LEFT + RIGHT) / 2, y: BOTTOM + 37 }, "tokens from key to query"),
       svg("path", { d: `M${points.join("L")}`, class: "play-curve" }),
-      svg("circle", { cx: x(d), cy: y(score(d)), r: 7, class: "lmd-now" }),
+      svg("circle", { cx: x(distance), cy: y(score(distance)), r: 7, class: "lmd-now" }),
     );
-    const early = d > m ? " That is before the text begins; but only the distance counts." : "";
+    const early =
+      distance > position ? " That is before the text begins; but only the distance counts." : "";
     status.textContent =
-      `The query is at position ${m}, the key ${d} before it.${early} The score of ` +
-      `${count === 1 ? "one pair" : `${count} pairs`}: ${fixed(score(d))} of at most ${count}.`;
+      `The query is at position ${position}, the key ${distance} before it.${early} The score of ` +
+      `${count === 1 ? "one pair" : `${count} pairs`}: ${fixed(score(distance))} of at most ${count}.`;
   }
 
   draw();

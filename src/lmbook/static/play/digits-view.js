@@ -141,7 +141,7 @@ export function mount(element, data, context) {
       onkeydown: keys,
       onpointerdown: (event) => {
         if (event.button !== 0) return;
-        pen = place(event);
+        pen = positionOf(event);
         follow(event);
       },
       onpointermove: follow,
@@ -276,7 +276,7 @@ export function mount(element, data, context) {
    * @param {PointerEvent} event
    * @returns {[number, number]}
    */
-  function place(event) {
+  function positionOf(event) {
     const box = picture.getBoundingClientRect();
     return [
       (SIDE * (event.clientX - box.left)) / box.width - 0.5,
@@ -294,7 +294,7 @@ export function mount(element, data, context) {
     if (!pen) return;
     if (event.buttons === 0) return lift();
     const from = pen;
-    const to = place(event);
+    const to = positionOf(event);
     pen = to;
     const [dx, dy] = [to[0] - from[0], to[1] - from[1]];
     ink = ink.map((old, cell) => {

@@ -138,7 +138,7 @@ import { demand, readSafetensors, shuffledTensors, toFloats } from "./weights.js
  * What all blocks are given of a run of the model.
  *
  * @typedef {object} Run
- * @property {Look} look what is done with activations
+ * @property {Hooks} hooks what is done with activations
  * @property {number} tokens of each text
  * @property {Cache} [cache] of the tokens before
  * @property {Float32Array} [memory] (sources, d_model)
@@ -255,17 +255,17 @@ export function linear(x, matrix, columns) {
   const rowsInFours = rows - (rows % 4);
   for (let row = 0; row < rows; row++)
     for (let token = 0; token < tokensInFours; token += 4) {
-      const at = token * columns;
+      const start = token * columns;
       const to = token * rows + row;
-      dot4(weight, row * columns, x, at, columns, out, to, rows);
+      dot4(weight, row * columns, x, start, columns, out, to, rows);
     }
   for (let token = tokensInFours; token < tokens; token++) {
-    const at = token * columns;
+    const start = token * columns;
     const to = token * rows;
     for (let row = 0; row < rowsInFours; row += 4)
-      dot4(x, at, weight, row * columns, columns, out, to + row, 1);
+      dot4(x, start, weight, row * columns, columns, out, to + row, 1);
     for (let row = rowsInFours; row < rows; row++)
-      out[to + row] = dot(x, at, weight, row * columns, columns);
+      out[to + row] = dot(x, start, weight, row * columns, columns);
   }
   if (bias) for (let i = 0; i < out.length; i++) out[i] += bias[i % rows];
   return out;
@@ -491,11 +491,11 @@ function rotated(x, { heads, d_head, base = 10000 }, positionOf) {
       const cos = Math.cos(angle);
       const sin = Math.sin(angle);
       for (let head = 0; head < heads; head++) {
-        const at = (token * heads + head) * d_head + i;
-        const a = x[at];
-        const b = x[at + half];
-        out[at] = a * cos - b * sin;
-        out[at + half] = a * sin + b * cos;
+        const index = (token * heads + head) * d_head + i;
+        const a = x[index];
+        const b = x[index + half];
+        out[index] = a * cos - b * sin;
+        out[index + half] = a * sin + b * cos;
       }
     }
   return out;
@@ -519,7 +519,7 @@ function sinusoidal(tokens, d_model) {
 // --- looking into a run ---------------------------------------------------------------
 
 /** What is done with activations on the way: they are replaced, kept or left as they are. */
-export class Look {
+export class Hooks {
   /**
    * Begin with nothing kept.
    *
@@ -790,25 +790,25 @@ export class Model {
     this.check(ids, options);
     const { tokens = ids.length, cache, memory, hidden, logits_of, lens_of } = options;
     const { d_model, vocab_size, layers, output } = this.config;
-    const look = new Look(options);
-    const run = { look, tokens, cache, memory, hidden };
-    if (look.wants("tokens")) look.see("tokens", this.vectors(ids), ids.length, d_model);
-    let x = look.see("embeddings", this.embed(ids, options), ids.length, d_model);
+    const hooks = new Hooks(options);
+    const run = { hooks, tokens, cache, memory, hidden };
+    if (hooks.wants("tokens")) hooks.see("tokens", this.vectors(ids), ids.length, d_model);
+    let x = hooks.see("embeddings", this.embed(ids, options), ids.length, d_model);
     for (let layer = 0; layer < layers; layer++) {
       x = this.block(x, layer, run);
       const lens = `blocks.${layer}.lens`;
-      if (look.wants(lens)) {
+      if (hooks.wants(lens)) {
         const states = rowsOf(x, lens_of, d_model);
-        look.see(lens, this.readOut(states), states.length / d_model, vocab_size);
+        hooks.see(lens, this.readOut(states), states.length / d_model, vocab_size);
       }
       yield layer;
     }
     if (cache) cache.length += ids.length;
-    x = this.lastNorm(rowsOf(x, logits_of, d_model), look);
+    x = this.lastNorm(rowsOf(x, logits_of, d_model), hooks);
     const logits = output !== "none" && x.length ? this.logits(x) : null;
-    if (logits) look.see("logits", logits, x.length / d_model, vocab_size);
-    look.checkPatched();
-    return { logits, kept: look.kept };
+    if (logits) hooks.see("logits", logits, x.length / d_model, vocab_size);
+    hooks.checkPatched();
+    return { logits, kept: hooks.kept };
   }
 
   /**
@@ -907,7 +907,7 @@ export class Model {
      * @type {(part: string, values: Float32Array) => Float32Array}
      */
     const see = (part, values) =>
-      run.look.see(`${name}.${part}`, values, values.length / d_model, d_model);
+      run.hooks.see(`${name}.${part}`, values, values.length / d_model, d_model);
     /**
      * States after a norm of this block.
      *
@@ -928,8 +928,8 @@ export class Model {
     x = updated(x, "norm_1", "attention", (seen) => this.attend(seen, layer, run));
     if (cross)
       x = updated(x, "norm_cross", "cross", (seen) => this.attendToMemory(seen, layer, run));
-    x = updated(x, "norm_2", "feed_forward", (seen) => this.feedForward(seen, layer, run.look));
-    return run.look.see(name, x, x.length / d_model, d_model);
+    x = updated(x, "norm_2", "feed_forward", (seen) => this.feedForward(seen, layer, run.hooks));
+    return run.hooks.see(name, x, x.length / d_model, d_model);
   }
 
   /**
@@ -943,7 +943,7 @@ export class Model {
    */
   attend(x, layer, run) {
     const { heads, kv_heads = heads, causal, positions } = this.config;
-    const { tokens, cache, look } = run;
+    const { tokens, cache, hooks } = run;
     const name = `blocks.${layer}.attention`;
     const matrices = this.blocks[layer].attention;
     const before = cache ? cache.length : 0;
@@ -958,7 +958,7 @@ export class Model {
       projected.query = this.rotated(projected.query, heads, positionOf);
       projected.key = this.rotated(projected.key, kv_heads, positionOf);
     }
-    this.seeProjected(name, projected, look);
+    this.seeProjected(name, projected, hooks);
     if (cache) projected = { ...projected, ...remembered(cache, layer, projected, tokens) };
     /**
      * A causal model's query sees no later key; those of the cache stand before all queries.
@@ -978,11 +978,11 @@ export class Model {
    * @returns {Float32Array} the update, (tokens, d_model)
    */
   attendToMemory(x, layer, run) {
-    const { memory = x, hidden, tokens, look } = run;
+    const { memory = x, hidden, tokens, hooks } = run;
     const name = `blocks.${layer}.cross`;
     const matrices = /** @type {Attention} */ (this.blocks[layer].cross);
     const projected = this.project(x, memory, matrices);
-    this.seeProjected(name, projected, look);
+    this.seeProjected(name, projected, hooks);
     const sources = memory.length / (x.length / tokens); // of each text
     /**
      * Each query sees each position of the memory that is not hidden.
@@ -1015,14 +1015,14 @@ export class Model {
    *
    * @param {string} name of the attention
    * @param {Projected} projected
-   * @param {Look} look
+   * @param {Hooks} hooks
    */
-  seeProjected(name, { query, key, value }, look) {
+  seeProjected(name, { query, key, value }, hooks) {
     const { heads, kv_heads = heads, d_model } = this.config;
     const shared = kv_heads * this.d_head; // the width of keys and values
-    look.see(`${name}.query`, query, query.length / d_model, d_model);
-    look.see(`${name}.key`, key, key.length / shared, shared);
-    look.see(`${name}.value`, value, value.length / shared, shared);
+    hooks.see(`${name}.query`, query, query.length / d_model, d_model);
+    hooks.see(`${name}.key`, key, key.length / shared, shared);
+    hooks.see(`${name}.value`, value, value.length / shared, shared);
   }
 
   /**
@@ -1036,17 +1036,17 @@ export class Model {
    * @param {Run} run
    * @returns {Float32Array} the update, (tokens, d_model)
    */
-  bring(name, output, { query, key, value }, keys, sees, { look, tokens }) {
+  bring(name, output, { query, key, value }, keys, sees, { hooks, tokens }) {
     const { heads, kv_heads = heads, d_model } = this.config;
     const shape = { heads, kv_heads, d_model, queries: tokens, keys };
     const { mixed } = this.attention(query, key, value, shape, {
       sees,
-      isOff: (head) => look.isOff(name, head),
-      see: (part, values) => look.see(`${name}.${part}`, values, heads, tokens, keys),
+      isOff: (head) => hooks.isOff(name, head),
+      see: (part, values) => hooks.see(`${name}.${part}`, values, heads, tokens, keys),
     });
-    if (look.wants(`${name}.lengths`))
-      look.see(`${name}.lengths`, this.lengths(value, keys, output), heads, keys);
-    look.see(`${name}.heads`, mixed, mixed.length / d_model, d_model);
+    if (hooks.wants(`${name}.lengths`))
+      hooks.see(`${name}.lengths`, this.lengths(value, keys, output), heads, keys);
+    hooks.see(`${name}.heads`, mixed, mixed.length / d_model, d_model);
     return this.linear(mixed, output, d_model);
   }
 
@@ -1068,8 +1068,8 @@ export class Model {
         let square = 0;
         const from = sharedPlace(j, head, heads, kv_heads) * d_head;
         for (let row = 0; row < d_model; row++) {
-          const at = row * d_model + head * d_head;
-          square += dot(value, from, weight, at, d_head) ** 2;
+          const start = row * d_model + head * d_head;
+          square += dot(value, from, weight, start, d_head) ** 2;
         }
         lengths[head * keys + j] = Math.sqrt(square);
       }
@@ -1082,19 +1082,19 @@ export class Model {
    *
    * @param {Float32Array} x (tokens, d_model)
    * @param {number} layer
-   * @param {Look} look
+   * @param {Hooks} hooks
    * @returns {Float32Array} (tokens, d_model)
    */
-  feedForward(x, layer, look) {
+  feedForward(x, layer, hooks) {
     const { d_model, d_ff } = this.config;
     const { gate, up, down } = this.blocks[layer].feed_forward;
     const name = `blocks.${layer}.feed_forward`;
     const tokens = x.length / d_model;
-    const raised = look.see(`${name}.up`, this.linear(x, up, d_model), tokens, d_ff);
+    const raised = hooks.see(`${name}.up`, this.linear(x, up, d_model), tokens, d_ff);
     const hidden = gate
       ? this.multiplied(this.activated(this.linear(x, gate, d_model)), raised)
       : this.activated(raised);
-    return this.linear(look.see(`${name}.hidden`, hidden, tokens, d_ff), down, d_ff);
+    return this.linear(hooks.see(`${name}.hidden`, hidden, tokens, d_ff), down, d_ff);
   }
 
   /**
@@ -1111,14 +1111,14 @@ export class Model {
    * States after the norm above the last block; x itself if there is none.
    *
    * @param {Float32Array} x (tokens, d_model)
-   * @param {Look} [look] is shown what the norm returns
+   * @param {Hooks} [hooks] is shown what the norm returns
    * @returns {Float32Array} (tokens, d_model)
    */
-  lastNorm(x, look) {
+  lastNorm(x, hooks) {
     if (!this.norm) return x;
     const normed = this.normed(x, this.norm);
     const { d_model } = this.config;
-    return look ? look.see("norm", normed, x.length / d_model, d_model) : normed;
+    return hooks ? hooks.see("norm", normed, x.length / d_model, d_model) : normed;
   }
 
   /**
@@ -1251,8 +1251,8 @@ export class Model {
       const norm = Math.sqrt(dot(other, 0, other, 0, d_model));
       const cosine = dot(vector, 0, other, 0, d_model) / (length * norm || 1);
       if (neighbours.length === count && cosine <= neighbours[count - 1].cosine) continue;
-      const place = neighbours.findIndex((entry) => entry.cosine < cosine);
-      neighbours.splice(place < 0 ? neighbours.length : place, 0, { id, cosine });
+      const rank = neighbours.findIndex((entry) => entry.cosine < cosine);
+      neighbours.splice(rank < 0 ? neighbours.length : rank, 0, { id, cosine });
       neighbours.length = Math.min(neighbours.length, count);
     }
     return neighbours;
@@ -1292,9 +1292,9 @@ function rowsOf(x, rows, width) {
  */
 function remembered(cache, layer, { key, value }, tokens) {
   const stored = cache.layers[layer];
-  const at = (cache.length * key.length) / tokens;
-  stored.key = placed(stored.key, key, at);
-  stored.value = placed(stored.value, value, at);
+  const start = (cache.length * key.length) / tokens;
+  stored.key = placed(stored.key, key, start);
+  stored.value = placed(stored.value, value, start);
   return stored;
 }
 
@@ -1303,17 +1303,17 @@ function remembered(cache, layer, { key, value }, tokens) {
  *
  * @param {Float32Array} array changed, if there is room for them
  * @param {Float32Array} numbers
- * @param {number} at the position of the first
+ * @param {number} start the position of the first
  * @returns {Float32Array} the array, or else a larger one with what it held before that position
  */
-export function placed(array, numbers, at) {
-  const needed = at + numbers.length;
+export function placed(array, numbers, start) {
+  const needed = start + numbers.length;
   if (needed > array.length) {
     const larger = new Float32Array(Math.max(needed, 2 * array.length));
-    larger.set(array.subarray(0, at));
+    larger.set(array.subarray(0, start));
     array = larger;
   }
-  array.set(numbers, at);
+  array.set(numbers, start);
   return array;
 }
 

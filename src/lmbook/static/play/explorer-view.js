@@ -438,7 +438,7 @@ export function mount(element, data, context) {
    *
    * @param {number} level at which the chosen token's vector is taken
    */
-  async function look(level) {
+  async function findNear(level) {
     const line = seen;
     const position = token; // another may be chosen before the answer comes
     const { ids, states, model } = line;
@@ -456,10 +456,10 @@ export function mount(element, data, context) {
   /**
    * Choose a layer, a head and a token, and show what is known of them.
    *
-   * @param {[layer: number, head: number, token: number]} place
+   * @param {[layer: number, head: number, token: number]} indices
    */
-  function choose(...place) {
-    [layer, head, token] = place;
+  function choose(...indices) {
+    [layer, head, token] = indices;
     wantedToken = null;
     drawHead();
     drawNear();
@@ -472,11 +472,11 @@ export function mount(element, data, context) {
    */
   function go(event) {
     const step = arrow(event);
-    const place = /** @type {Element} */ (event.currentTarget);
-    const columns = place === grid ? heads : 1;
+    const container = /** @type {Element} */ (event.currentTarget);
+    const columns = container === grid ? heads : 1;
     if (!step) return;
     event.preventDefault();
-    const all = Array.from(place.querySelectorAll("button"));
+    const all = Array.from(container.querySelectorAll("button"));
     const now = all.indexOf(/** @type {HTMLButtonElement} */ (event.target));
     const next = all[now + step[0] + columns * step[1]];
     next?.focus();
@@ -617,7 +617,7 @@ export function mount(element, data, context) {
       const items = (neighbours || []).map(([piece, cosine]) =>
         make("li", {}, make("bdi", {}, shown(piece)), ` ${fixed(cosine)}`),
       );
-      if (!neighbours) look(level);
+      if (!neighbours) findNear(level);
       return make("div", {}, `${name} layer ${layer}`, make("ol", {}, ...items));
     });
     nearTitle.replaceChildren(

@@ -141,11 +141,15 @@ function curve(stops, ngrams) {
   });
   picture.append(svg("text", { x: 0, y: 13 }, "loss (nats a character) after so many steps"));
   for (const order of new Set([0, 1, best])) {
-    const at = y(ngrams[order]);
+    const height = y(ngrams[order]);
     picture.append(
-      svg("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: at, y2: at, class: "lmf-ngrams" }),
-      svg("text", { x: LEFT + 4, y: order === best ? at + 15 : at - 5 }, `${order + 1}-grams`),
-      svg("text", { x: 0, y: at + 5 }, ngrams[order].toFixed(2)),
+      svg("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: height, y2: height, class: "lmf-ngrams" }),
+      svg(
+        "text",
+        { x: LEFT + 4, y: order === best ? height + 15 : height - 5 },
+        `${order + 1}-grams`,
+      ),
+      svg("text", { x: 0, y: height + 5 }, ngrams[order].toFixed(2)),
     );
   }
   for (const which of /** @type {const} */ (["train", "held_out"]))
@@ -246,9 +250,9 @@ export function mount(element, data, context) {
   });
   const lens = make("table", { class: "lmf-lens" });
   const cells = headIndices.map(([layer, number], i) =>
-    button(`${layer}.${number}`, () => look(i), {
+    button(`${layer}.${number}`, () => showHead(i), {
       "aria-label": `head ${number} of layer ${layer}`,
-      onfocus: () => look(i),
+      onfocus: () => showHead(i),
     }),
   );
   const grid = make(
@@ -483,7 +487,7 @@ export function mount(element, data, context) {
     };
     return {
       lens: data.lens.map((_, layer) => end("lens", layer)),
-      weights: headIndices.map((place) => end("attention.weights", ...place)),
+      weights: headIndices.map((indices) => end("attention.weights", ...indices)),
     };
   }
 
@@ -514,7 +518,7 @@ export function mount(element, data, context) {
    *
    * @param {number} chosen
    */
-  function look(chosen) {
+  function showHead(chosen) {
     head = chosen;
     drawHead();
   }
@@ -623,7 +627,7 @@ export function mount(element, data, context) {
     ),
     head: countField(
       () => head,
-      look,
+      showHead,
       () => headIndices.length,
     ),
   };

@@ -173,8 +173,8 @@ export function mount(element, data, context) {
   const cells = headIndices.map((_, head) =>
     button("", () => toggle(head), {
       "aria-label": `switch off ${title(head)}`,
-      onfocus: () => look(head),
-      onmouseenter: () => look(head),
+      onfocus: () => showHead(head),
+      onmouseenter: () => showHead(head),
     }),
   );
   const grid = make(
@@ -370,7 +370,11 @@ export function mount(element, data, context) {
       return Array.from(values.slice(((head + 1) * rows - 1) * width, (head + 1) * rows * width));
     };
     const lens = data.lens.map((_, layer) => last("lens", layer));
-    seen = { ids, lens, weights: headIndices.map((place) => last("attention.weights", ...place)) };
+    seen = {
+      ids,
+      lens,
+      weights: headIndices.map((indices) => last("attention.weights", ...indices)),
+    };
     draw();
   }
 
@@ -494,7 +498,7 @@ export function mount(element, data, context) {
    *
    * @param {number} head
    */
-  function look(head) {
+  function showHead(head) {
     shown = head;
     drawLine();
   }
@@ -617,7 +621,7 @@ export function mount(element, data, context) {
       get: () => Array.from(off, (head) => headIndices[head].join(".")).join(" "),
       /* Switch off the heads that the line names, and no others. */
       set(/** @type {string} */ line) {
-        const names = headIndices.map((place) => place.join("."));
+        const names = headIndices.map((indices) => indices.join("."));
         off.clear();
         for (const head of line.split(" ").map((name) => names.indexOf(name)))
           if (head >= 0) off.add(head);

@@ -167,7 +167,7 @@ export function mount(element, data, context) {
     if (!spaces) return load();
     const typedWord = Array.from(input.value.trim().replace("’", "'"));
     const word = wellFormed(typedWord.slice(0, LONGEST).join(""));
-    const answers = spaces.map((space) => look(space, word));
+    const answers = spaces.map((space) => answerOf(space, word));
     note.textContent = word ? "" : "Type a word.";
     draw(word ? answers : []);
     later();
@@ -191,7 +191,7 @@ export function mount(element, data, context) {
    * @param {string} word
    * @returns {List}
    */
-  function look(space, word) {
+  function answerOf(space, word) {
     const row = space.rows.get(word) ?? space.rows.get(word.toLowerCase());
     const known = row !== undefined;
     let note = `${plural((known && space.counts?.[row]) || 0, "time")} in the text`;

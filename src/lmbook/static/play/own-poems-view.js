@@ -83,14 +83,14 @@ function example(data) {
   const plain = (shares) => shares.map((share) => [share, share, share]);
   return {
     poems,
-    rivals: { words, told: data.told_words, dealt: data.told_dealt },
+    rivals: { words, accuracy: data.told_words, shuffled: data.told_dealt },
     worlds: {
-      [WORLDS.asItIs]: { levels, near: data.near, told: data.told },
-      [WORLDS.random]: { levels, near: data.random, told: plain(data.told_random) },
+      [WORLDS.asItIs]: { levels, near: data.near, accuracy: data.told },
+      [WORLDS.random]: { levels, near: data.random, accuracy: plain(data.told_random) },
       [WORLDS.shuffled]: {
         levels,
         near: data.shuffled,
-        told: plain(data.told_shuffled),
+        accuracy: plain(data.told_shuffled),
         texts: data.shuffled_texts,
       },
     },
@@ -553,14 +553,14 @@ export function mount(element, data, context) {
   /* Draw the chosen text, the three nearest at the chosen level, and those at each level. */
   function draw() {
     const { levels, near } = world();
-    const at = Number(level.input.value);
+    const levelIndex = Number(level.input.value);
     const now = shown.poems[chosen];
-    level.value.textContent = levels[at];
-    level.input.setAttribute("aria-valuetext", levels[at]);
+    level.value.textContent = levels[levelIndex];
+    level.input.setAttribute("aria-valuetext", levels[levelIndex]);
     poem.textContent = wordsOf(chosen);
     ownLabel.textContent = now.label === undefined ? "" : `Its label: ${now.label}`;
     beside.replaceChildren(
-      ...near[at][chosen].map((text) => {
+      ...near[levelIndex][chosen].map((text) => {
         const { label } = shown.poems[text];
         return make(
           "details",
@@ -579,10 +579,10 @@ export function mount(element, data, context) {
     const counted = shown.rivals.words[chosen];
     const title = quoted(titleOf(chosen).replace(/[\s,;:.]+$/, "")); // a line of verse may end so
     summary.textContent =
-      `Of the three nearest to ${title} at the level “${levels[at]}”, ` +
-      `${leftOf(counted, near[at][chosen])} among the three by ${WORDS}.`;
-    tellLeft(at);
-    const lines = levels.map((name, i) => line(name, near[i][chosen], i === at)).reverse();
+      `Of the three nearest to ${title} at the level “${levels[levelIndex]}”, ` +
+      `${leftOf(counted, near[levelIndex][chosen])} among the three by ${WORDS}.`;
+    tellLeft(levelIndex);
+    const lines = levels.map((name, i) => line(name, near[i][chosen], i === levelIndex)).reverse();
     rows.replaceChildren(...lines, line(WORDS, counted, false));
     drawLabels();
   }
@@ -591,27 +591,27 @@ export function mount(element, data, context) {
    * Say how many of the three nearest texts that the model as it is finds at a level are left, and
    * how often labels are guessed correctly there; nothing if the switch says "as it is".
    *
-   * @param {number} at the level
+   * @param {number} levelIndex the level
    */
-  function tellLeft(at) {
+  function tellLeft(levelIndex) {
     if (state === WORLDS.asItIs) {
       remains.textContent = "";
       return;
     }
     const { [WORLDS.asItIs]: usual } = shown.worlds;
-    const { near, told: accuracies, texts: read } = world();
+    const { near, accuracy: accuracies, texts: read } = world();
     if (read?.every((text, i) => text === shown.poems[i].text)) {
       remains.textContent = ONE_ORDER;
       return;
     }
-    const some = leftOf(usual.near[at][chosen], near[at][chosen]);
+    const some = leftOf(usual.near[levelIndex][chosen], near[levelIndex][chosen]);
     const three =
       `${changedHow(state, MIXED)}, ` +
       `${some} left of the three that the model finds at this level.`;
     const labels =
-      accuracies && usual.told
-        ? ` Labels are guessed correctly in ${percent(accuracies[at][0])} ` +
-          `of the cases there; as it is, in ${percent(usual.told[at][0])}.`
+      accuracies && usual.accuracy
+        ? ` Labels are guessed correctly in ${percent(accuracies[levelIndex][0])} ` +
+          `of the cases there; as it is, in ${percent(usual.accuracy[levelIndex][0])}.`
         : "";
     const counts =
       state === WORLDS.shuffled
@@ -636,10 +636,10 @@ export function mount(element, data, context) {
   /* Show how often labels are guessed correctly, at each level, by counting words and with shuffled
      labels; nothing if the texts have no labels. */
   function drawLabels() {
-    const { levels, told: accuracies } = world();
-    const { told: words, dealt } = shown.rivals;
+    const { levels, accuracy: accuracies } = world();
+    const { accuracy: words, shuffled } = shown.rivals;
     labels.replaceChildren();
-    if (!accuracies || !words || !dealt) return;
+    if (!accuracies || !words || !shuffled) return;
     /**
      * An accuracy with its interval, if it has one, in words.
      *
@@ -660,13 +660,19 @@ export function mount(element, data, context) {
         {},
         "From all the other texts, a text’s label is guessed correctly in " +
           `${percent(top)} of the cases at the last level${how}. By counting words it is ` +
-          `${percent(words[0])}. If the labels are shuffled, it is ${percent(dealt[0])}. ` +
+          `${percent(words[0])}. If the labels are shuffled, it is ${percent(shuffled[0])}. ` +
           "The brackets hold 95 % intervals: over texts, and over the ways to shuffle.",
       ),
       make(
         "table",
         {},
-        make("tbody", {}, ...all, row(WORDS, share(words)), row("labels shuffled", share(dealt))),
+        make(
+          "tbody",
+          {},
+          ...all,
+          row(WORDS, share(words)),
+          row("labels shuffled", share(shuffled)),
+        ),
       ),
     );
   }

@@ -96,8 +96,8 @@ const SURPRISED = 7; // nats: the darkest colour
  *
  * @param {Model} model
  * @param {number[]} ids
- * @returns {Generator<{ at: number, probs: Float32Array }, void, void>} for each position from 1
- *   on, `at`, the probabilities of its token, (vocab_size,)
+ * @returns {Generator<{ position: number, probs: Float32Array }, void, void>} for each position from 1
+ *   on, `position`, the probabilities of its token, (vocab_size,)
  */
 export function* predictions(model, ids) {
   const { context, vocab_size } = model.config;
@@ -109,7 +109,10 @@ export function* predictions(model, ids) {
     const { logits } = model.forward(window, { logits_of });
     for (let row = 0; row < logits_of.length; row++, next++) {
       const of = /** @type {Float32Array} */ (logits);
-      yield { at: next, probs: nextProbs(of.slice(row * vocab_size, (row + 1) * vocab_size)) };
+      yield {
+        position: next,
+        probs: nextProbs(of.slice(row * vocab_size, (row + 1) * vocab_size)),
+      };
     }
   }
 }
@@ -131,8 +134,8 @@ const mean = (all) => Array.from(all).reduce((a, b) => a + b, 0) / all.length;
  */
 export function interval(differences) {
   const means = [];
-  for (let at = 0; at + 100 <= differences.length; at += 100)
-    means.push(mean(differences.slice(at, at + 100)));
+  for (let start = 0; start + 100 <= differences.length; start += 100)
+    means.push(mean(differences.slice(start, start + 100)));
   if (means.length < 10) return null;
   const middle = mean(means);
   const variance = mean(means.map((one) => (one - middle) ** 2)) / (means.length - 1);
@@ -180,8 +183,8 @@ export class Learning {
    */
   constructor({ text, config, batch, steps, learning_rate, seed, state }) {
     this.alphabet = alphabetOf(text);
-    const place = new Map(this.alphabet.map((character, id) => [character, id]));
-    const ids = text.map((character) => /** @type {number} */ (place.get(character)));
+    const idOf = new Map(this.alphabet.map((character, id) => [character, id]));
+    const ids = text.map((character) => /** @type {number} */ (idOf.get(character)));
     const parts = partsOf(ids);
     this.training = parts.training.flat();
     this.validation = parts.validation.flat();
@@ -190,7 +193,7 @@ export class Learning {
     this.batch = batch;
     this.steps = steps;
     this.seed = seed;
-    this.first = place.get("\n") ?? place.get(" ") ?? ids[0]; // what samples begin after
+    this.first = idOf.get("\n") ?? idOf.get(" ") ?? ids[0]; // what samples begin after
     this.config = { ...config, vocab_size: this.alphabet.length };
     this.trainer = new Trainer(initial(this.config, seed), { learning_rate, steps });
     this.seconds = 0;
@@ -351,10 +354,10 @@ export class Learning {
     const losses = [];
     const passage = test.slice(0, PASSAGE);
     const gpt = [];
-    for (const { at, probs } of predictions(model, test)) {
-      losses.push(-Math.log(Math.max(probs[test[at]], 1e-30)));
-      if (at < passage.length) gpt.push(letterOf(probs, test[at], alphabet));
-      yield at;
+    for (const { position, probs } of predictions(model, test)) {
+      losses.push(-Math.log(Math.max(probs[test[position]], 1e-30)));
+      if (position < passage.length) gpt.push(letterOf(probs, test[position], alphabet));
+      yield position;
     }
     const byCount = passage.slice(1).map((id, i) => {
       const before = passage.slice(Math.max(0, i + 1 - order), i + 1);

@@ -209,7 +209,7 @@ export function mount(element, data, context) {
   let worker = null;
   /** @type {Run | null} the last training */
   let run = null;
-  const box = textBox(context, look);
+  const box = textBox(context, checkText);
   const sizes = radios(
     "A model of",
     data.sizes.map(({ name }) => name),
@@ -232,7 +232,7 @@ export function mount(element, data, context) {
   let drawCurve = () => {};
 
   /* Say what the text is, and whether it can be learned. */
-  function look() {
+  function checkText() {
     const text = box.text();
     const characters = charactersOf(text);
     const fault = faultOf(characters);
@@ -397,7 +397,7 @@ export function mount(element, data, context) {
     stop.hidden = true;
     learn.hidden = false;
     learn.textContent = "Learn anew";
-    look();
+    checkText();
     if (hadFocus) learn.focus();
   }
 

@@ -4,7 +4,7 @@
 import { bitsAt } from "./random.js";
 
 const PENALTIES = Array.from({ length: 9 }, (_, half) => 10 ** (half / 2 - 2)); // 0.01 to 100
-const DEALS = 20; // how often labels are shuffled
+const SHUFFLES = 20; // how often labels are shuffled
 const DRAWS = 1000; // samples for an interval
 const NEAREST = 3; // texts that are named
 
@@ -275,19 +275,19 @@ export function labelAccuracy(rests, labels) {
 }
 
 /**
- * How often labels are predicted correctly that were shuffled among the texts: the mean of DEALS
- * shuffles, and the middle 95 % of them.
+ * How often labels are predicted correctly that were shuffled among the texts: the mean of
+ * SHUFFLES orders, and the middle 95 % of them.
  *
  * @param {Float64Array[]} rests as `remainders` returns them
  * @param {string[]} labels one for each text
  * @returns {Accuracy}
  */
-export function dealt(rests, labels) {
-  const scores = Array.from({ length: DEALS }, (_, deal) => {
+export function shuffledLabelAccuracy(rests, labels) {
+  const scores = Array.from({ length: SHUFFLES }, (_, shuffle) => {
     const order = Array.from(labels.keys());
-    const bits = order.map((text) => bitsAt(deal + 1, text));
+    const bits = order.map((text) => bitsAt(shuffle + 1, text));
     const anew = order.sort((a, b) => bits[a] - bits[b]).map((text) => labels[text]);
     return score(hits(rests, anew), anew);
   });
-  return [scores.reduce((a, b) => a + b) / DEALS, ...middle(scores)];
+  return [scores.reduce((a, b) => a + b) / SHUFFLES, ...middle(scores)];
 }

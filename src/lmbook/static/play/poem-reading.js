@@ -4,7 +4,14 @@ import { openModel } from "./client.js";
 import { WORLDS } from "./dom.js";
 import { SEED } from "./own-lines.js";
 import { labelsOf } from "./poem-files.js";
-import { dealt, labelAccuracy, meanOf, nearest, remainders, wordVectors } from "./poem-numbers.js";
+import {
+  labelAccuracy,
+  meanOf,
+  nearest,
+  remainders,
+  shuffledLabelAccuracy,
+  wordVectors,
+} from "./poem-numbers.js";
 import { reorderedWords } from "./poem-words.js";
 import { readText } from "./store.js";
 import { WordPiece } from "./tokenizers.js";
@@ -22,16 +29,16 @@ let views = 0;
  * @typedef {object} World
  * @property {string[]} levels their names, the lowest first
  * @property {number[][][]} near (levels, texts, 3)
- * @property {Accuracy[]} [told] one a level
+ * @property {Accuracy[]} [accuracy] one a level
  * @property {string[]} [texts] what was read, if it was not the texts as they are
  */
 
 /**
- * What is found of texts by counting words, `words` (texts, 3) the nearest and `told` how often
- * labels are guessed correctly; and, `dealt`, how often they are at the model's last level if they
- * are shuffled.
+ * What is found of texts by counting words, `words` (texts, 3) the nearest and `accuracy` how often
+ * labels are guessed correctly; and, `shuffled`, how often they are at the model's last level if
+ * they are shuffled.
  *
- * @typedef {{ words: number[][], told?: Accuracy, dealt?: Accuracy }} Rivals
+ * @typedef {{ words: number[][], accuracy?: Accuracy, shuffled?: Accuracy }} Rivals
  */
 
 /**
@@ -183,12 +190,12 @@ export function readerOf({ around, most }, context) {
     /** @type {World} */
     const world = { levels: levels.map((_, i) => nameOf(i)), near: [] };
     const poems = lines.map(({ poem }) => poem);
-    if (poems[0].label !== undefined) world.told = [];
+    if (poems[0].label !== undefined) world.accuracy = [];
     for (const vectors of levels) {
       await pause();
       if (isStopped) return null;
       world.near.push(nearest(vectors));
-      world.told?.push(labelAccuracy(remainders(vectors), labelsOf(poems)));
+      world.accuracy?.push(labelAccuracy(remainders(vectors), labelsOf(poems)));
     }
     last = levels[levels.length - 1];
     return world;
@@ -214,7 +221,8 @@ export function readerOf({ around, most }, context) {
       await pause();
       const labels = labelsOf(poems);
       const counted = labelAccuracy(remainders(words), labels);
-      return { words: near, told: counted, dealt: dealt(remainders(last), labels) };
+      const shuffled = shuffledLabelAccuracy(remainders(last), labels);
+      return { words: near, accuracy: counted, shuffled };
     },
     /* End reading; what was read is not read again. */
     stop() {

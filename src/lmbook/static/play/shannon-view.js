@@ -279,8 +279,8 @@ export function mount(element, data, context) {
       const all = Array.from(before + text, (character) => alphabet.indexOf(character));
       return guessLine(
         text,
-        letterPositions(text).map((at) =>
-          letterProbs(model.next(all.slice(0, before.length + at), data.order), alphabet),
+        letterPositions(text).map((position) =>
+          letterProbs(model.next(all.slice(0, before.length + position), data.order), alphabet),
         ),
       );
     },
@@ -297,8 +297,8 @@ export function mount(element, data, context) {
         throw new Error("the site carries another GPT: reload the page");
       const all = Array.from(before + text, (character) => known.indexOf(character));
       const probs = [];
-      for (const at of letterPositions(text)) {
-        const end = before.length + at;
+      for (const position of letterPositions(text)) {
+        const end = before.length + position;
         const ids = all.slice(Math.max(0, end - data.room), end);
         const answer = await model.forward(ids, { logits_of: [ids.length - 1] });
         if (!answer?.logits) return null;
@@ -319,7 +319,7 @@ export function mount(element, data, context) {
         probs &&
         guessLine(
           text,
-          letterPositions(text).map((at) => letterProbs(probs[at], SYMBOLS)),
+          letterPositions(text).map((position) => letterProbs(probs[position], SYMBOLS)),
         )
       );
     },
@@ -463,11 +463,11 @@ export function mount(element, data, context) {
    * @param {string} letter the last one that was found
    */
   function tellRight(letter) {
-    const at = mine()[chosen].guesses.length - 1;
-    const count = mine()[chosen].guesses[at];
+    const last = mine()[chosen].guesses.length - 1;
+    const count = mine()[chosen].guesses[last];
     const others = players().flatMap((player) => {
       const guessed = of(player, chosen);
-      return guessed ? [`${player.name} ${guessed.guesses[at]}`] : [];
+      return guessed ? [`${player.name} ${guessed.guesses[last]}`] : [];
     });
     const beside = others.length ? ` Beside you: ${others.join(", ")}.` : "";
     const end = wanted() === undefined ? " That was the last letter." : "";
@@ -561,17 +561,17 @@ export function mount(element, data, context) {
     }
     put("\u00a0", ["you", ...who.map(({ short }) => short)], "lmq-names");
     let shown = "";
-    let at = 0;
+    let letterIndex = 0;
     for (const character of text) {
       const letter = letterOf(character);
-      const isMine = at < guesses.length;
+      const isMine = letterIndex < guesses.length;
       if (letter !== null && !isMine && !isOpen) break;
       shown += character;
       if (letter === null) put(character, ["", ...who.map(() => "")]);
       else {
-        const theirs = who.map((player) => String(of(player, chosen)?.guesses[at] ?? "…"));
-        put(visible(character), [isMine ? String(guesses[at]) : "–", ...theirs]);
-        at++;
+        const theirs = who.map((player) => String(of(player, chosen)?.guesses[letterIndex] ?? "…"));
+        put(visible(character), [isMine ? String(guesses[letterIndex]) : "–", ...theirs]);
+        letterIndex++;
       }
     }
     if (wanted() !== undefined)

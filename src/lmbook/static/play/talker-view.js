@@ -226,14 +226,14 @@ export function mount(element, data, context) {
   const summary = make("p", { class: "lmk-summary" });
   const layerChoice = select(
     Array.from({ length: layers }, (_, i) => `layer ${i}`),
-    () => look({ layer: +layerChoice.value }),
+    () => showChosen({ layer: +layerChoice.value }),
     { "aria-label": "Layer" },
   );
   const headChoice = make(
     "div",
     { class: "play-words", role: "radiogroup", "aria-label": "Head", onkeydown: goAcross },
     ...Array.from({ length: heads }, (_, i) =>
-      button(i, () => look({ head: i }), { role: "radio", "aria-label": `head ${i}` }),
+      button(i, () => showChosen({ head: i }), { role: "radio", "aria-label": `head ${i}` }),
     ),
   );
   const chips = make("div", { class: "play-words", role: "group", "aria-label": "Changed heads" });
@@ -618,7 +618,7 @@ export function mount(element, data, context) {
    */
   function open(name) {
     tab = name;
-    look({});
+    showChosen({});
   }
 
   /**
@@ -628,7 +628,7 @@ export function mount(element, data, context) {
    * @param {{ place?: number, layer?: number, head?: number }} chosen what changes; `place` is the
    *   position of a token
    */
-  function look(chosen) {
+  function showChosen(chosen) {
     if ((chosen.place ?? place) !== place) outputs = {};
     if ((chosen.layer ?? layer) !== layer) delete outputs.attention;
     place = chosen.place ?? place;
@@ -648,7 +648,7 @@ export function mount(element, data, context) {
   /* Ask for what the tab shows, if it is not known, and draw it. Where heads are changed, the next
      tokens of the model unchanged are asked for, too: they are the marks at the bars. */
   async function compute() {
-    const wanted = outputs; // `look` and `renew` put another in its place
+    const wanted = outputs; // `showChosen` and `renew` put another in its place
     const name = tab === "heads" ? "next" : tab;
     if (wanted[name] && (wanted.whole || !changed.size)) return;
     const from = await headsOfOther();
@@ -726,7 +726,7 @@ export function mount(element, data, context) {
     event.preventDefault();
     const next = tokens.querySelectorAll("button")[place + moved[0] + moved[1]];
     if (!next) return;
-    look({ place: place + moved[0] + moved[1] });
+    showChosen({ place: place + moved[0] + moved[1] });
     tokens.querySelectorAll("button")[place].focus();
   }
 
@@ -808,7 +808,7 @@ export function mount(element, data, context) {
     const weights = tab === "attention" ? outputs.attention?.[head] : null;
     const largest = weights ? weights[mostBehindFirst(weights)] : 1;
     const buttons = seen.pieces.map((piece, i) =>
-      button(piece, () => look({ place: i }), {
+      button(piece, () => showChosen({ place: i }), {
         "aria-pressed": i === place,
         class: i < seen.read ? "" : "lmk-written",
         tabindex: i === place ? 0 : -1,

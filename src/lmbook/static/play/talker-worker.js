@@ -3,7 +3,7 @@
 
 import code from "wasm:./kernels.wat";
 import { dialogueText, GgufTokenizer } from "./dialogue.js";
-import { Look, placed, softmax } from "./engine.js";
+import { Hooks, placed, softmax } from "./engine.js";
 import { readGguf } from "./gguf.js";
 import { openMemory } from "./kernels.js";
 import { readLlama, turnBits } from "./llama.js";
@@ -77,19 +77,19 @@ const READINGS = 3; // of texts, that are kept
  * Read the bytes of a response into an array.
  *
  * @param {Response} response
- * @param {Uint8Array} place filled; as long as what is expected
+ * @param {Uint8Array} target filled; as long as what is expected
  * @param {(bytes: number) => void} report called with how many more came
  * @returns {Promise<boolean>} whether it is filled; false if too little or too much came
  */
-async function receive(response, place, report) {
+async function receive(response, target, report) {
   const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
-  let at = 0;
+  let filled = 0;
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) return at === place.length;
-    if (at + value.length > place.length) return false;
-    place.set(value, at);
-    at += value.length;
+    if (done) return filled === target.length;
+    if (filled + value.length > target.length) return false;
+    target.set(value, filled);
+    filled += value.length;
     report(value.length);
   }
 }
@@ -100,18 +100,18 @@ async function receive(response, place, report) {
  *
  * @param {{ address: string, sum: number, name: string }} part sum: its checksum; name: what a
  *   reader calls it
- * @param {Uint8Array} place filled
+ * @param {Uint8Array} target filled
  * @param {Cache | undefined} cache what the browser keeps
  * @param {(bytes: number) => void} report called with how many more bytes came
  * @returns whether it came from the site, and has to be kept
  */
-async function bring({ address, sum, name }, place, cache, report) {
+async function bring({ address, sum, name }, target, cache, report) {
   const cached = await cache?.match(address);
-  if (cached && (await receive(cached, place, report)) && checksum(place) === sum) return false;
+  if (cached && (await receive(cached, target, report)) && checksum(target) === sum) return false;
   const response = await fetch(address, { cache: "no-store" }).catch(() => null);
   if (!response?.ok) throw new Error(`${name} did not come (${response?.status ?? "no answer"})`);
-  const isWhole = await receive(response, place, report);
-  const isRight = isWhole && checksum(place) === sum;
+  const isWhole = await receive(response, target, report);
+  const isRight = isWhole && checksum(target) === sum;
   demand(isRight, `${name} is not what this page was built with: reload the page`);
   return true;
 }
@@ -135,7 +135,7 @@ async function fill(bytes, { about, folder, name }, report) {
   const files = about.files ?? [];
   for (const [part, { bytes: length, checksum: sum }] of files.entries()) {
     const address = `${folder}play/${name}/${part}.bin?v=${about.key}`;
-    const place = bytes.subarray(start, start + length);
+    const target = bytes.subarray(start, start + length);
     const which = `part ${part + 1} of ${files.length} of ${name}`;
     /**
      * Count bytes that came, and report.
@@ -146,9 +146,9 @@ async function fill(bytes, { about, folder, name }, report) {
       arrived += more;
       report({ share: Math.min(1, arrived / bytes.length) });
     };
-    if (await bring({ address, sum, name: which }, place, cache, count)) {
+    if (await bring({ address, sum, name: which }, target, cache, count)) {
       fromCache = false;
-      const keeping = cache?.put(address, new Response(place.slice()));
+      const keeping = cache?.put(address, new Response(target.slice()));
       await keeping?.catch((error) => {
         notKept = `the browser has no room for it (${error.name})`;
       });
@@ -164,12 +164,12 @@ async function fill(bytes, { about, folder, name }, report) {
  * Drop what an earlier build's page kept.
  *
  * @param {Cache} cache
- * @param {string} place where the parts' addresses begin
+ * @param {string} prefix where the parts' addresses begin
  * @param {string} key of this build
  */
-async function dropOlder(cache, place, key) {
+async function dropOlder(cache, prefix, key) {
   for (const request of await cache.keys())
-    if (request.url.startsWith(place) && !request.url.endsWith(`?v=${key}`))
+    if (request.url.startsWith(prefix) && !request.url.endsWith(`?v=${key}`))
       await cache.delete(request);
 }
 
@@ -270,8 +270,8 @@ class Talker {
     const best = [];
     for (let id = 0; id < logits.length; id++) {
       if (best.length === count && logits[id] <= logits[best[count - 1]]) continue;
-      const place = best.findIndex((other) => logits[other] < logits[id]);
-      best.splice(place < 0 ? best.length : place, 0, id);
+      const rank = best.findIndex((other) => logits[other] < logits[id]);
+      best.splice(rank < 0 ? best.length : rank, 0, id);
       best.length = Math.min(best.length, count);
     }
     return best.map((id) => ({ id, piece: this.shown(id), share: probs[id] }));
@@ -380,16 +380,16 @@ function* states(talker, { ids, off = [], from = null }) {
   const { model } = talker;
   const { cache } = reading;
   const before = cache.length;
-  const place = ids.length - 1;
+  const last = ids.length - 1;
   const patch = yield* patching(talker, from);
-  cache.length = place; // the last token is read again
+  cache.length = last; // the last token is read again
   const options = { cache, ablate: off, patch, keep: ["embeddings", "blocks.*"], logits_of: [] };
-  const { kept: activations } = model.forward([ids[place]], options);
+  const { kept: activations } = model.forward([ids[last]], options);
   const { d_model } = model.config;
   const changed = Object.values(activations).map(({ values }, level) =>
-    placed(reading.streams[level].slice(0, place * d_model), values, place * d_model),
+    placed(reading.streams[level].slice(0, last * d_model), values, last * d_model),
   );
-  model.forward([ids[place]], { cache: { ...cache, length: place }, ablate: off, logits_of: [] });
+  model.forward([ids[last]], { cache: { ...cache, length: last }, ablate: off, logits_of: [] });
   cache.length = before;
   return changed;
 }
@@ -448,10 +448,10 @@ function* attention(talker, asked) {
   const streams = yield* states(talker, asked);
   const name = `blocks.${layer}.attention.weights`;
   const tokens = asked.ids.length;
-  const look = new Look({ keep: [name] });
+  const hooks = new Hooks({ keep: [name] });
   const x = streams[layer].subarray(0, tokens * model.config.d_model);
-  model.block(x, layer, { look, tokens });
-  const weights = look.kept[name].values;
+  model.block(x, layer, { hooks, tokens });
+  const weights = hooks.kept[name].values;
   return Array.from({ length: model.config.heads }, (_, head) =>
     weights.slice((head * tokens + place) * tokens, (head * tokens + place) * tokens + place + 1),
   );
@@ -546,7 +546,8 @@ function* nextCharacter(talker, text, symbols, ask) {
   for (let end = start; end <= text.length; end++) {
     const ids = tokenizer.encode(text.slice(0, end));
     let path = 1;
-    for (let at = settled; at < ids.length; at++) path *= (yield* ask(ids.slice(0, at)))[ids[at]];
+    for (let position = settled; position < ids.length; position++)
+      path *= (yield* ask(ids.slice(0, position)))[ids[position]];
     const next = yield* ask(ids);
     const rest = text.slice(end);
     talker.texts.forEach((token, id) => {

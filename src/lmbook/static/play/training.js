@@ -93,8 +93,13 @@ export function mount(element, data, context) {
   const status = make("p", { role: "status" });
   const sample = make("pre", { class: "lmr-sample" });
   /* Show the moment at which the slider stands. */
-  const look = () => show(Number(back.input.value));
-  const back = slider("Look back", { min: 0, value: 0, "aria-label": "Look back", oninput: look });
+  const showChosen = () => show(Number(back.input.value));
+  const back = slider("Look back", {
+    min: 0,
+    value: 0,
+    "aria-label": "Look back",
+    oninput: showChosen,
+  });
   const writes = make("div", {}, back.label, sample);
   const now = make("p", { class: "lmr-now" });
   const start = button("Train it here", begin);

@@ -29,7 +29,7 @@ import { pressable, roving } from "./keys.js";
  * @property {(token: number) => void} choose is given the position of the token
  */
 
-/** @typedef {ReturnType<typeof plan>} Plan where things stand */
+/** @typedef {ReturnType<typeof planOf>} Plan where things stand */
 /** @typedef {ReturnType<typeof planAnswers>} AnswerPlan where the answer stands */
 
 /* Lengths are in pixels of the drawing. */
@@ -66,7 +66,7 @@ const short = (number) => number.toFixed(1);
  * @param {Opened} opened its layer is the wide one
  * @param {number} width of the drawing
  */
-function plan(reading, opened, width) {
+function planOf(reading, opened, width) {
   const tokens = reading.ids.length;
   const { layers } = reading.sizes;
   const isNarrow = width < NARROW;
@@ -143,23 +143,23 @@ function plan(reading, opened, width) {
  * Plan where the answer stands: beside the layers, or in a strip below them on a narrow screen.
  *
  * @param {Reading} reading
- * @param {Plan} at
+ * @param {Plan} plan
  */
-function planAnswers(reading, at) {
-  const askedY = at.layerY(reading.place); // of the token that is asked
-  const top = at.isNarrow ? at.end + 40 : TOP + at.height / 2 - 12 * ANSWERS;
-  const left = at.isNarrow ? at.words + 40 : at.last + 74 + at.words; // of the bars
-  const x = at.isNarrow ? 14 : at.last + 16; // of the norm's middle
-  const start = at.isNarrow ? top + 12 * ANSWERS : askedY; // where the curves to the answers begin
-  const height = Math.min(at.height, 120); // of the norm
-  const lowest = at.isNarrow ? Infinity : TOP + at.height - height;
-  const highest = at.isNarrow ? -Infinity : top - 30;
+function planAnswers(reading, plan) {
+  const askedY = plan.layerY(reading.place); // of the token that is asked
+  const top = plan.isNarrow ? plan.end + 40 : TOP + plan.height / 2 - 12 * ANSWERS;
+  const left = plan.isNarrow ? plan.words + 40 : plan.last + 74 + plan.words; // of the bars
+  const x = plan.isNarrow ? 14 : plan.last + 16; // of the norm's middle
+  const start = plan.isNarrow ? top + 12 * ANSWERS : askedY; // where the curves to the answers begin
+  const height = Math.min(plan.height, 120); // of the norm
+  const lowest = plan.isNarrow ? Infinity : TOP + plan.height - height;
+  const highest = plan.isNarrow ? -Infinity : top - 30;
   const y = Math.min(Math.max(start - height / 2, highest), lowest);
-  const edge = left - at.words - 2; // of the tokens before the bars
+  const edge = left - plan.words - 2; // of the tokens before the bars
   return {
     askedY,
     left,
-    right: at.width - 48, // end of the longest bar
+    right: plan.width - 48, // end of the longest bar
     x,
     start,
     norm: { x: x - 5, y, width: 11, height },
@@ -167,7 +167,7 @@ function planAnswers(reading, at) {
     ground: {
       x: edge,
       y: top - 4,
-      width: at.width - 2 - edge,
+      width: plan.width - 2 - edge,
       height: 24 * ANSWERS + 8,
     },
     /**
@@ -260,7 +260,7 @@ export function makePicture({ open, choose }) {
   const root = svg("svg", { class: "lmw-picture", role: "group", "aria-label": "The model" });
   /** @type {Record<string, Box>} */
   let boxes = {};
-  /** @type {{ layer: number, at: Plan } | null} the open layer and the plan of the last drawing */
+  /** @type {{ layer: number, plan: Plan } | null} the open layer and the plan of the last drawing */
   let before = null;
 
   /**
@@ -272,28 +272,29 @@ export function makePicture({ open, choose }) {
    * @param {string} asked what a newcomer calls the position that is asked
    */
   function draw(reading, opened, width, asked) {
-    const at = plan(reading, opened, width);
+    const plan = planOf(reading, opened, width);
     const focused = root.contains(document.activeElement)
       ? document.activeElement?.getAttribute("data-key")
       : null;
     const isNew = before?.layer !== opened.layer;
-    boxes = boxesOf(reading, opened, at);
-    root.setAttribute("viewBox", `0 0 ${short(width)} ${short(at.total)}`);
-    root.style.height = `${at.total}px`;
+    boxes = boxesOf(reading, opened, plan);
+    root.setAttribute("viewBox", `0 0 ${short(width)} ${short(plan.total)}`);
+    root.style.height = `${plan.total}px`;
     root.replaceChildren(
-      ...streams(reading, at),
-      tokens(reading, at, asked),
-      vectors(reading, at, opened),
-      ...layerColumns(reading, at, opened),
-      openLayer(reading, at, opened, isNew),
-      lens(reading, at, opened),
-      answers(reading, at, opened),
+      ...streams(reading, plan),
+      tokens(reading, plan, asked),
+      vectors(reading, plan, opened),
+      ...layerColumns(reading, plan, opened),
+      openLayer(reading, plan, opened, isNew),
+      lens(reading, plan, opened),
+      answers(reading, plan, opened),
     );
     roving(root.querySelectorAll("[data-key^='token ']"), 1);
-    roving(root.querySelectorAll("[data-key^='layer ']"), at.layers);
-    roving(root.querySelectorAll("[data-key^='head ']"), mapColumns(reading, at).columns);
-    if (isNew && before?.at.layers === at.layers && before.at.width === width) slide(before.at, at);
-    before = { layer: opened.layer, at };
+    roving(root.querySelectorAll("[data-key^='layer ']"), plan.layers);
+    roving(root.querySelectorAll("[data-key^='head ']"), mapColumns(reading, plan).columns);
+    if (isNew && before?.plan.layers === plan.layers && before.plan.width === width)
+      slide(before.plan, plan);
+    before = { layer: opened.layer, plan };
     if (focused) {
       const redrawn = root.querySelector(`[data-key="${focused}"]`);
       /** @type {SVGElement | null} */ (redrawn)?.focus({ preventScroll: true });
@@ -309,8 +310,8 @@ export function makePicture({ open, choose }) {
   function slide(from, to) {
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
     root.querySelectorAll(".lmw-layer").forEach((group, layer) => {
-      const keyframes = [from, to].map((at) => ({
-        transform: `translate(${short(at.layerAt(layer))}px, 0)`,
+      const keyframes = [from, to].map((plan) => ({
+        transform: `translate(${short(plan.layerAt(layer))}px, 0)`,
       }));
       group.animate(keyframes, { duration: 350, easing: "ease" });
     });
@@ -323,31 +324,31 @@ export function makePicture({ open, choose }) {
    * on a narrow screen, where the layers have a strip of their own, also the line from its label
    * through its vectors. The token that the model is asked at goes on to the answer.
    *
-   * @type {(reading: Reading, at: Plan) => SVGElement[]}
+   * @type {(reading: Reading, plan: Plan) => SVGElement[]}
    */
-  function streams({ place }, at) {
-    const left = at.labels + (at.isNarrow ? 2 : 0);
-    const right = at.last + (at.isNarrow ? 2 : 16);
-    return Array.from({ length: at.tokens }, (_, token) => {
-      const y = at.layerY(token);
+  function streams({ place }, plan) {
+    const left = plan.labels + (plan.isNarrow ? 2 : 0);
+    const right = plan.last + (plan.isNarrow ? 2 : 16);
+    return Array.from({ length: plan.tokens }, (_, token) => {
+      const y = plan.layerY(token);
       const isAsked = token === place;
       const line = svg("path", {
-        d: `M${short(left)} ${short(y)}H${short(isAsked ? right : at.last)}`,
+        d: `M${short(left)} ${short(y)}H${short(isAsked ? right : plan.last)}`,
         class: isAsked ? "lmw-stream lmw-own" : "lmw-stream",
       });
       const throughVectors = svg("path", {
-        d: `M${short(at.labels)} ${short(at.y(token))}h${short(at.vectors)}`,
+        d: `M${short(plan.labels)} ${short(plan.y(token))}h${short(plan.vectors)}`,
         class: "lmw-stream",
       });
       const moving = svg("path", {
-        d: `M${short(left)} ${short(y)}H${short(at.last)}`,
+        d: `M${short(left)} ${short(y)}H${short(plan.last)}`,
         class: "lmw-moving",
         style: `animation-delay: ${-((token * 0.37) % FLOW)}s`, // not all sparks at once
       });
       return svg(
         "g",
         { "data-part": "stream" },
-        ...(at.isNarrow ? [throughVectors] : []),
+        ...(plan.isNarrow ? [throughVectors] : []),
         line,
         moving,
       );
@@ -360,28 +361,28 @@ export function makePicture({ open, choose }) {
    * The tokens, one below the other, each a button; on a narrow screen once more beside the
    * layers. `asked` is what a newcomer calls the position that is asked.
    *
-   * @type {(reading: Reading, at: Plan, asked: string) => SVGElement}
+   * @type {(reading: Reading, plan: Plan, asked: string) => SVGElement}
    */
-  function tokens({ ids, pieces, place }, at, asked) {
-    const height = Math.min(at.row - 1.5, 22);
+  function tokens({ ids, pieces, place }, plan, asked) {
+    const height = Math.min(plan.row - 1.5, 22);
     const chips = ids.map((id, token) => {
-      const y = at.y(token);
-      const box = { x: 2, y: y - height / 2, width: at.labels - 8, height };
+      const y = plan.y(token);
+      const box = { x: 2, y: y - height / 2, width: plan.labels - 8, height };
       const isAsked = token === place;
       return pressed(
         `token ${token}`,
         `${pieces[id]}${isAsked ? `, ${asked}` : ""}`,
         () => choose(token),
         rect(box, isAsked ? "lmw-chip lmw-own" : "lmw-chip", 4),
-        label(at.labels / 2 - 2, y + 4, clip(pieces[id], at.labels - 12), "lmw-middle"),
+        label(plan.labels / 2 - 2, y + 4, clip(pieces[id], plan.labels - 12), "lmw-middle"),
       );
     });
-    const besideLayers = at.isNarrow
+    const besideLayers = plan.isNarrow
       ? ids.map((id, token) =>
           label(
-            at.labels - 4,
-            at.layerY(token) + 4,
-            clip(pieces[id], at.labels - 6),
+            plan.labels - 4,
+            plan.layerY(token) + 4,
+            clip(pieces[id], plan.labels - 6),
             token === place ? "lmw-end lmw-strong" : "lmw-end",
           ),
         )
@@ -406,11 +407,11 @@ export function makePicture({ open, choose }) {
   /**
    * The first numbers of each token's vector: token + position = sum, or the sum alone.
    *
-   * @type {(reading: Reading, at: Plan, opened: Opened) => SVGElement}
+   * @type {(reading: Reading, plan: Plan, opened: Opened) => SVGElement}
    */
-  function vectors({ token, position, sum }, at, opened) {
-    const left = at.labels + 2;
-    const blockWidth = 8 * at.cell;
+  function vectors({ token, position, sum }, plan, opened) {
+    const left = plan.labels + 2;
+    const blockWidth = 8 * plan.cell;
     /** @type {[rows: number[][], x: number, sign: string][]} */
     const blocks = position
       ? [
@@ -420,8 +421,8 @@ export function makePicture({ open, choose }) {
         ]
       : [[sum, left, ""]];
     const drawn = blocks.flatMap(([rows, x, sign]) => [
-      ...stripes(rows, x, at),
-      label(x - 7.5, TOP + at.above - 4, sign, "lmw-middle"),
+      ...stripes(rows, x, plan),
+      label(x - 7.5, TOP + plan.above - 4, sign, "lmw-middle"),
     ]);
     return svg(
       "g",
@@ -432,7 +433,12 @@ export function makePicture({ open, choose }) {
         "Vectors: what each token becomes",
         () => open({ part: "vectors" }),
         rect(
-          { x: left - 2, y: TOP + at.above - 2, width: at.vectors, height: at.tokens * at.row + 4 },
+          {
+            x: left - 2,
+            y: TOP + plan.above - 2,
+            width: plan.vectors,
+            height: plan.tokens * plan.row + 4,
+          },
           opened.part === "vectors" ? "lmw-ground lmw-opened" : "lmw-ground",
         ),
         ...drawn,
@@ -444,29 +450,29 @@ export function makePicture({ open, choose }) {
    * Vectors, (tokens, numbers), as rows of cells from `x` on: one colour above zero, another
    * below, the stronger, the larger the number is beside the largest of all.
    *
-   * @type {(rows: number[][], x: number, at: Plan) => SVGElement[]}
+   * @type {(rows: number[][], x: number, plan: Plan) => SVGElement[]}
    */
-  function stripes(rows, x, at) {
+  function stripes(rows, x, plan) {
     const most = Math.max(...rows.flat().map(Math.abs)) || 1;
     const cells = rows.flatMap((row, token) =>
       row.map((value, i) => ({
-        x: x + i * at.cell,
-        y: at.y(token) - at.row / 2 + 1,
+        x: x + i * plan.cell,
+        y: plan.y(token) - plan.row / 2 + 1,
         strength: Math.sqrt(Math.abs(value) / most),
         isUp: value > 0,
       })),
     );
-    const height = at.row - 2;
+    const height = plan.row - 2;
     return [
       ...shaded(
         cells.filter(({ isUp }) => isUp),
-        at.cell - 0.4,
+        plan.cell - 0.4,
         height,
         "lmw-plus",
       ),
       ...shaded(
         cells.filter(({ isUp }) => !isUp),
-        at.cell - 0.4,
+        plan.cell - 0.4,
         height,
         "lmw-minus",
       ),
@@ -495,18 +501,18 @@ export function makePicture({ open, choose }) {
    * A column for each layer, narrow but for the open one: how dark its two halves are says how
    * strong its attention and its feed-forward network are.
    *
-   * @type {(reading: Reading, at: Plan, opened: Opened) => SVGElement[]}
+   * @type {(reading: Reading, plan: Plan, opened: Opened) => SVGElement[]}
    */
-  function layerColumns(reading, at, opened) {
-    const step = Math.ceil(18 / Math.max(at.closed, 1)); // every so many has room for its number
-    return Array.from({ length: at.layers }, (_, layer) => {
-      const x = at.layerAt(layer);
+  function layerColumns(reading, plan, opened) {
+    const step = Math.ceil(18 / Math.max(plan.closed, 1)); // every so many has room for its number
+    return Array.from({ length: plan.layers }, (_, layer) => {
+      const x = plan.layerAt(layer);
       const isOpen = layer === opened.layer;
-      const width = at.layerWidth(layer);
+      const width = plan.layerWidth(layer);
       const inner = Math.max(width - Math.min(4, width / 4), 1.5);
       const [attention, feedForward] = strengths(reading, layer);
-      const y = TOP + at.shift;
-      const box = { x: 0, y, width: inner, height: at.height };
+      const y = TOP + plan.shift;
+      const box = { x: 0, y, width: inner, height: plan.height };
       const half = inner / 2;
       const body = isOpen
         ? [rect(box, "lmw-panel", 8)]
@@ -516,7 +522,7 @@ export function makePicture({ open, choose }) {
               x: half * 0.3,
               y: y + 6,
               width: half * 0.6,
-              height: at.height - 12,
+              height: plan.height - 12,
               rx: 2,
               class: "lmw-attention",
               "fill-opacity": Math.sqrt(attention),
@@ -525,7 +531,7 @@ export function makePicture({ open, choose }) {
               x: half * 1.1,
               y: y + 6,
               width: half * 0.6,
-              height: at.height - 12,
+              height: plan.height - 12,
               rx: 2,
               class: "lmw-neurons",
               "fill-opacity": Math.sqrt(feedForward),
@@ -538,7 +544,7 @@ export function makePicture({ open, choose }) {
         `layer ${layer}`,
         `Layer ${layer}${isOpen ? ", open" : ""}`,
         () => open({ part: "stream", layer }),
-        rect({ x: 0, y: y - 22, width, height: at.height + 22 }, "lmw-hit", 0),
+        rect({ x: 0, y: y - 22, width, height: plan.height + 22 }, "lmw-hit", 0),
         ...body,
         title,
       );
@@ -559,14 +565,14 @@ export function makePicture({ open, choose }) {
    * In how many columns the maps of the heads are largest, and how wide and high each is then, in
    * pixels.
    *
-   * @type {(reading: Reading, at: Plan) => { columns: number, size: number }}
+   * @type {(reading: Reading, plan: Plan) => { columns: number, size: number }}
    */
-  function mapColumns({ sizes }, at) {
-    const width = (at.open - 18) * MAPS - 6;
+  function mapColumns({ sizes }, plan) {
+    const width = (plan.open - 18) * MAPS - 6;
     let best = { columns: 1, size: 0 };
     for (let columns = 1; columns <= sizes.heads; columns++) {
       const rows = Math.ceil(sizes.heads / columns);
-      const size = Math.min(width / columns - MAP_GAP, (at.height - 16) / rows - MAP_ROW, 96);
+      const size = Math.min(width / columns - MAP_GAP, (plan.height - 16) / rows - MAP_ROW, 96);
       if (size > best.size) best = { columns, size };
     }
     return best;
@@ -577,21 +583,21 @@ export function makePicture({ open, choose }) {
    * sum, the feed-forward network, and a sum again. It appears gradually if this layer was not the
    * open one before (`isNew`), also at first.
    *
-   * @type {(reading: Reading, at: Plan, opened: Opened, isNew: boolean) => SVGElement}
+   * @type {(reading: Reading, plan: Plan, opened: Opened, isNew: boolean) => SVGElement}
    */
-  function openLayer(reading, at, opened, isNew) {
-    const left = at.layerAt(opened.layer) + 8;
-    const width = at.open - 18;
-    const askedY = at.layerY(reading.place);
+  function openLayer(reading, plan, opened, isNew) {
+    const left = plan.layerAt(opened.layer) + 8;
+    const width = plan.open - 18;
+    const askedY = plan.layerY(reading.place);
     const endOfMaps = left + width * MAPS;
     const sums = [left + width * SUMS, left + width - 8];
     return svg(
       "g",
       { class: isNew ? "lmw-open" : "" },
-      headMaps(reading, at, opened, left),
-      attentionCurves(reading, at, opened, [endOfMaps, sums[0] - 9], askedY),
+      headMaps(reading, plan, opened, left),
+      attentionCurves(reading, plan, opened, [endOfMaps, sums[0] - 9], askedY),
       plus(sums[0], askedY, "head heads stream"),
-      hourglass(reading, at, opened, [sums[0] + 12, sums[1] - 12], askedY),
+      hourglass(reading, plan, opened, [sums[0] + 12, sums[1] - 12], askedY),
       plus(sums[1], askedY, "neurons stream"),
     );
   }
@@ -613,13 +619,13 @@ export function makePicture({ open, choose }) {
    * The attention of each head of the open layer: a small map with its number above it, from
    * x = `left` on.
    *
-   * @type {(reading: Reading, at: Plan, opened: Opened, left: number) => SVGElement}
+   * @type {(reading: Reading, plan: Plan, opened: Opened, left: number) => SVGElement}
    */
-  function headMaps(reading, at, opened, left) {
-    const { columns, size } = mapColumns(reading, at);
+  function headMaps(reading, plan, opened, left) {
+    const { columns, size } = mapColumns(reading, plan);
     const { heads } = reading.sizes;
     const rows = Math.ceil(heads / columns);
-    const top = TOP + at.shift + (at.height - rows * (size + MAP_ROW)) / 2 + NUMBER;
+    const top = TOP + plan.shift + (plan.height - rows * (size + MAP_ROW)) / 2 + NUMBER;
     const buttons = Array.from({ length: heads }, (_, head) => {
       const x = left + (head % columns) * (size + MAP_GAP);
       const y = top + Math.floor(head / columns) * (size + MAP_ROW);
@@ -640,7 +646,7 @@ export function makePicture({ open, choose }) {
     return svg(
       "g",
       { "data-part": "heads head", role: "group", "aria-label": "Heads" },
-      label(left, TOP + at.shift - 24, "heads", "lmw-title"),
+      label(left, TOP + plan.shift - 24, "heads", "lmw-title"),
       ...buttons,
     );
   }
@@ -677,10 +683,10 @@ export function makePicture({ open, choose }) {
    * left and the right end; `askedY` is the y of the token that is asked.
    *
    * @type {(
-   *   reading: Reading, at: Plan, opened: Opened, span: number[], askedY: number
+   *   reading: Reading, plan: Plan, opened: Opened, span: number[], askedY: number
    * ) => SVGElement}
    */
-  function attentionCurves({ weights, ids, place, pieces }, at, opened, [from, to], askedY) {
+  function attentionCurves({ weights, ids, place, pieces }, plan, opened, [from, to], askedY) {
     const row = Array.from(weights[opened.layer][opened.head]).slice(
       place * ids.length,
       (place + 1) * ids.length,
@@ -691,7 +697,7 @@ export function makePicture({ open, choose }) {
     const room = between(7.4 * longest, 8, (to - from) * 0.55); // for the names of tokens
     const curves = row.flatMap((weight, token) => {
       if (weight < 0.01) return [];
-      const y = at.layerY(token);
+      const y = plan.layerY(token);
       const d = curve([from + room + 3, y], [to, askedY]);
       const line = svg("path", {
         d,
@@ -708,8 +714,8 @@ export function makePicture({ open, choose }) {
       { "data-part": "head" },
       label(
         (from + to) / 2 - 8,
-        TOP + at.shift - 24,
-        at.open > 250 ? "attention" : "",
+        TOP + plan.shift - 24,
+        plan.open > 250 ? "attention" : "",
         "lmw-title lmw-middle",
       ),
       ...curves,
@@ -723,16 +729,16 @@ export function makePicture({ open, choose }) {
    * asked.
    *
    * @type {(
-   *   reading: Reading, at: Plan, opened: Opened, span: number[], askedY: number
+   *   reading: Reading, plan: Plan, opened: Opened, span: number[], askedY: number
    * ) => SVGElement}
    */
-  function hourglass(reading, at, opened, [left, right], askedY) {
+  function hourglass(reading, plan, opened, [left, right], askedY) {
     const neurons = reading.neurons[opened.layer];
-    const size = Math.min(at.height * 0.7, 230);
+    const size = Math.min(plan.height * 0.7, 230);
     const centre = between(
       askedY,
-      TOP + at.shift + size / 2 + 14,
-      TOP + at.shift + at.height - size / 2,
+      TOP + plan.shift + size / 2 + 14,
+      TOP + plan.shift + plan.height - size / 2,
     );
     const middle = (left + right) / 2;
     const low = size * 0.26; // half of how high it is at its ends
@@ -768,7 +774,7 @@ export function makePicture({ open, choose }) {
     return svg(
       "g",
       { "data-part": "neurons" },
-      label(right + 22, TOP + at.shift - 24, "feed-forward", "lmw-title lmw-end"),
+      label(right + 22, TOP + plan.shift - 24, "feed-forward", "lmw-title lmw-end"),
       svg("path", { d: curve([left - 10, askedY], [left, centre]), class: "lmw-way" }),
       svg("path", { d: curve([right, centre], [right + 10, askedY]), class: "lmw-way" }),
       pressed(
@@ -791,21 +797,21 @@ export function makePicture({ open, choose }) {
    * and, where there is room, the token that is likeliest there; below the open layer also that
    * token's own probability.
    *
-   * @type {(reading: Reading, at: Plan, opened: Opened) => SVGElement}
+   * @type {(reading: Reading, plan: Plan, opened: Opened) => SVGElement}
    */
-  function lens(reading, at, opened) {
-    const top = TOP + at.shift + at.height + 10;
+  function lens(reading, plan, opened) {
+    const top = TOP + plan.shift + plan.height + 10;
     const most = Math.max(...reading.rise, 0.05);
     const bars = reading.rise.flatMap((share, layer) => {
-      const x = at.layerAt(layer) + at.layerWidth(layer) - 2;
+      const x = plan.layerAt(layer) + plan.layerWidth(layer) - 2;
       const isOpen = layer === opened.layer;
       const height = Math.max(1.5, (28 * share) / most);
       const [[id, probability]] = reading.lens[layer];
       const text = isOpen
         ? `“${reading.pieces[id]}” ${Math.round(100 * probability)} %`
         : reading.pieces[id];
-      const fits = isOpen || 7.5 * text.length < at.closed;
-      const barWidth = Math.min(at.closed * 0.6, 12);
+      const fits = isOpen || 7.5 * text.length < plan.closed;
+      const barWidth = Math.min(plan.closed * 0.6, 12);
       return [
         rect(
           { x: x - barWidth - 1, y: top + 28 - height, width: Math.max(barWidth, 1.5), height },
@@ -825,18 +831,18 @@ export function makePicture({ open, choose }) {
         () => open({ part: "stream" }),
         rect(
           {
-            x: at.isNarrow ? 2 : at.first - 2,
+            x: plan.isNarrow ? 2 : plan.first - 2,
             y: top - 4,
-            width: at.last - (at.isNarrow ? 2 : at.first),
+            width: plan.last - (plan.isNarrow ? 2 : plan.first),
             height: LENS - 10,
           },
           isOpen ? "lmw-ground lmw-opened" : "lmw-ground",
         ),
         ...bars,
       ),
-      at.isNarrow
+      plan.isNarrow
         ? label(6, top + 10, "if it stopped here", "lmw-title")
-        : label(at.first - 10, top + 27, "if it stopped here", "lmw-title lmw-end"),
+        : label(plan.first - 10, top + 27, "if it stopped here", "lmw-title lmw-end"),
     );
   }
 
@@ -845,15 +851,15 @@ export function makePicture({ open, choose }) {
   /**
    * The last norm, and the likeliest tokens with their probabilities.
    *
-   * @type {(reading: Reading, at: Plan, opened: Opened) => SVGElement}
+   * @type {(reading: Reading, plan: Plan, opened: Opened) => SVGElement}
    */
-  function answers(reading, at, opened) {
-    const spots = planAnswers(reading, at);
+  function answers(reading, plan, opened) {
+    const spots = planAnswers(reading, plan);
     const { ground, norm } = spots;
     return svg(
       "g",
       {},
-      svg("g", { "data-part": "next" }, ...streamToAnswers(at, spots), ...fan(reading, spots)),
+      svg("g", { "data-part": "next" }, ...streamToAnswers(plan, spots), ...fan(reading, spots)),
       svg(
         "g",
         { "data-part": "norm" },
@@ -870,7 +876,7 @@ export function makePicture({ open, choose }) {
         { "data-part": "next" },
         label(
           ground.x + 2,
-          at.isNarrow ? ground.y - 8 : 16,
+          plan.isNarrow ? ground.y - 8 : 16,
           reading.sizes.causal ? "what comes next" : "what fits the gap",
           "lmw-title",
         ),
@@ -879,7 +885,7 @@ export function makePicture({ open, choose }) {
           "The answer: probabilities",
           () => open({ part: "next" }),
           rect(ground, opened.part === "next" ? "lmw-ground lmw-opened" : "lmw-ground"),
-          ...answerBars(reading, at, spots),
+          ...answerBars(reading, plan, spots),
         ),
       ),
     );
@@ -889,12 +895,12 @@ export function makePicture({ open, choose }) {
    * On a narrow screen, the stream of the token that is asked, from the last layer down to the
    * norm in the strip of the answer; else nothing, since `streams` draws it to the norm.
    *
-   * @type {(at: Plan, spots: AnswerPlan) => SVGElement[]}
+   * @type {(plan: Plan, spots: AnswerPlan) => SVGElement[]}
    */
-  function streamToAnswers(at, { askedY, x, norm }) {
-    if (!at.isNarrow) return [];
+  function streamToAnswers(plan, { askedY, x, norm }) {
+    if (!plan.isNarrow) return [];
     const d =
-      `M${short(at.last)} ${short(askedY)}H${short(at.width - 10)}q8 0 8 8V${short(at.end - 8)}` +
+      `M${short(plan.last)} ${short(askedY)}H${short(plan.width - 10)}q8 0 8 8V${short(plan.end - 8)}` +
       `q0 8 -8 8H${x + 8}q-8 0 -8 8V${short(norm.y)}`;
     return [svg("path", { d, class: "lmw-stream lmw-own" })];
   }
@@ -919,16 +925,16 @@ export function makePicture({ open, choose }) {
    * Each answer: the token, a bar in proportion to its probability (the likeliest token's fills
    * the width), and that probability in percent.
    *
-   * @type {(reading: Reading, at: Plan, spots: AnswerPlan) => SVGElement[]}
+   * @type {(reading: Reading, plan: Plan, spots: AnswerPlan) => SVGElement[]}
    */
-  function answerBars({ next, pieces }, at, { left, right, rowY }) {
+  function answerBars({ next, pieces }, plan, { left, right, rowY }) {
     const most = next[0][2];
     return next.slice(0, ANSWERS).flatMap(([id, , share], i) => {
       const y = rowY(i);
       const width = Math.max(1, ((right - left) * share) / most);
       const percent = `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
       return [
-        label(left - 4, y + 16, clip(pieces[id], at.words), i ? "lmw-end" : "lmw-end lmw-strong"),
+        label(left - 4, y + 16, clip(pieces[id], plan.words), i ? "lmw-end" : "lmw-end lmw-strong"),
         rect({ x: left, y: y + 4, width, height: 16 }, i ? "lmw-answer" : "lmw-answer lmw-own", 3),
         label(left + width + 5, y + 16, percent, ""),
       ];
@@ -940,41 +946,41 @@ export function makePicture({ open, choose }) {
   /**
    * Where each part stands, by its name; head, heads and neurons are those of the open layer.
    *
-   * @type {(reading: Reading, opened: Opened, at: Plan) => Record<string, Box>}
+   * @type {(reading: Reading, opened: Opened, plan: Plan) => Record<string, Box>}
    */
-  function boxesOf(reading, opened, at) {
-    const y = TOP + at.shift;
-    const { height } = at;
-    const x = at.layerAt(opened.layer);
-    const inside = at.open - 18;
-    const rows = { y: TOP + at.above - 4, height: at.tokens * at.row + 8 };
-    const answerTop = at.isNarrow ? at.end + 30 : TOP + height / 2 - 12 * ANSWERS - 6;
-    const answerLeft = at.isNarrow ? 34 : at.last + 68;
+  function boxesOf(reading, opened, plan) {
+    const y = TOP + plan.shift;
+    const { height } = plan;
+    const x = plan.layerAt(opened.layer);
+    const inside = plan.open - 18;
+    const rows = { y: TOP + plan.above - 4, height: plan.tokens * plan.row + 8 };
+    const answerTop = plan.isNarrow ? plan.end + 30 : TOP + height / 2 - 12 * ANSWERS - 6;
+    const answerLeft = plan.isNarrow ? 34 : plan.last + 68;
     return {
-      tokens: { x: 0, width: at.labels - 3, ...rows },
-      vectors: { x: at.labels - 2, width: at.vectors + 4, ...rows },
+      tokens: { x: 0, width: plan.labels - 3, ...rows },
+      vectors: { x: plan.labels - 2, width: plan.vectors + 4, ...rows },
       stream: {
-        x: at.first - 3,
-        y: at.layerY(reading.place) - at.row / 2 - 3,
-        width: at.last - at.first + 6,
-        height: at.row + 6,
+        x: plan.first - 3,
+        y: plan.layerY(reading.place) - plan.row / 2 - 3,
+        width: plan.last - plan.first + 6,
+        height: plan.row + 6,
       },
       head: { x: x + 6 + inside * MAPS, y, width: inside * (SUMS - MAPS) + 12, height },
       heads: { x: x + 3, y, width: inside * MAPS - 2, height },
       neurons: { x: x + 14 + inside * SUMS, y, width: inside * (1 - SUMS) - 4, height },
       lens: {
-        x: at.isNarrow ? 0 : at.first - 4,
+        x: plan.isNarrow ? 0 : plan.first - 4,
         y: y + height + 4,
-        width: at.last - (at.isNarrow ? 0 : at.first - 4),
+        width: plan.last - (plan.isNarrow ? 0 : plan.first - 4),
         height: LENS - 8,
       },
-      norm: at.isNarrow
+      norm: plan.isNarrow
         ? { x: 2, y: answerTop, width: 26, height: 24 * ANSWERS + 16 }
-        : { x: at.last + 6, y: TOP, width: 22, height },
+        : { x: plan.last + 6, y: TOP, width: 22, height },
       next: {
         x: answerLeft,
         y: answerTop,
-        width: at.width - answerLeft,
+        width: plan.width - answerLeft,
         height: 24 * ANSWERS + 14,
       },
     };

@@ -62,7 +62,7 @@ function headsOf(layers, heads) {
  * @returns {{ head: number, token: number, weight: number }} token: the position of the token that
  *   is attended to
  */
-export function strongestLook({ weights, ids, place }, layer) {
+export function strongestAttention({ weights, ids, place }, layer) {
   const tokens = ids.length;
   const all = Array.from(ids.keys());
   const others = all.filter((token) => token !== 0 && token !== place);
@@ -88,7 +88,8 @@ export function tellingLayer(reading) {
   const first = layers > 2 ? 1 : 0;
   let best = first;
   for (let layer = first; layer < layers; layer++)
-    if (strongestLook(reading, layer).weight >= strongestLook(reading, best).weight) best = layer;
+    if (strongestAttention(reading, layer).weight >= strongestAttention(reading, best).weight)
+      best = layer;
   return best;
 }
 
@@ -119,7 +120,7 @@ export function stops(reading, { name, unit, world }) {
   const asked = word(ids[place]);
   const first = isGap ? besideGap(place) : 0;
   const layer = tellingLayer(reading);
-  const look = strongestLook(reading, layer);
+  const strongest = strongestAttention(reading, layer);
   const [neuron, , up, more] = neurons[layer][0];
   const [best, logit, share] = next[0];
   const [second, otherLogit, otherShare] = next[1];
@@ -135,7 +136,7 @@ export function stops(reading, { name, unit, world }) {
       text:
         `From your text the model works out one thing: ${question}. Here it says ${word(best)}, ` +
         `with ${percent(share)}. Let us see how it gets there.`,
-      open: { part: "next", layer, head: look.head },
+      open: { part: "next", layer, head: strongest.head },
     },
     {
       part: "tokens",
@@ -166,16 +167,16 @@ export function stops(reading, { name, unit, world }) {
         `Every token's vector flows from left to right through ${plural(layers, "layer")}. ` +
         `This line is that of ${asked}: ` +
         "each part reads from it and adds something to it (⊕).",
-      open: { part: "stream", layer, head: look.head },
+      open: { part: "stream", layer, head: strongest.head },
     },
     {
       part: "head",
       title: "Attention fetches from other tokens",
       text:
-        `In layer ${layer}, head ${look.head} lets ${asked} attend to ` +
-        `${word(ids[look.token])} with ${percent(look.weight)} of its weight. ` +
+        `In layer ${layer}, head ${strongest.head} lets ${asked} attend to ` +
+        `${word(ids[strongest.token])} with ${percent(strongest.weight)} of its weight. ` +
         "What it finds there is added to the stream: this is the only way in which tokens hear of each other.",
-      open: { part: "head", layer, head: look.head },
+      open: { part: "head", layer, head: strongest.head },
     },
     {
       part: "heads",
@@ -185,7 +186,7 @@ export function stops(reading, { name, unit, world }) {
         (sizes.causal
           ? "; the upper half is empty, because no token may see what comes later."
           : ", and both halves are full: this model sees the text after the gap, too."),
-      open: { part: "heads", layer, head: look.head },
+      open: { part: "heads", layer, head: strongest.head },
     },
     {
       part: "neurons",
@@ -195,7 +196,7 @@ export function stops(reading, { name, unit, world }) {
         `Here the strongest is number ${count(neuron)}: ` +
         "if the model stopped after this layer, " +
         `${word(up)} would have ${fixed(100 * more, 1)} percentage points less without it.`,
-      open: { part: "neurons", layer, head: look.head },
+      open: { part: "neurons", layer, head: strongest.head },
     },
     {
       part: "lens",
@@ -205,7 +206,11 @@ export function stops(reading, { name, unit, world }) {
         `it would say ${word(early)} (${percent(earlyShare)}); ` +
         `after the last layer it says ${word(best)} (${percent(share)}). ` +
         "The bars show how likely that final answer is after each layer.",
-      open: { part: "stream", layer: layers - 1, head: strongestLook(reading, layers - 1).head },
+      open: {
+        part: "stream",
+        layer: layers - 1,
+        head: strongestAttention(reading, layers - 1).head,
+      },
     },
     {
       part: "norm",

@@ -28,7 +28,7 @@ import { shown, WordPiece } from "./tokenizers.js";
 import { inside, PARTS } from "./whole-inside.js";
 import { makePicture } from "./whole-picture.js";
 import { mentioned } from "./whole-reading.js";
-import { quoted, stops, strongestLook, tellingLayer } from "./whole-tour.js";
+import { quoted, stops, strongestAttention, tellingLayer } from "./whole-tour.js";
 
 /** @import { Client } from "./client.js" */
 /** @import { Config } from "./engine.js" */
@@ -218,7 +218,7 @@ export function mount(element, data, context) {
   /** What is open to begin with: the layer at which attention tells most. */
   function opening() {
     const layer = tellingLayer(reading);
-    return { part: "head", layer, head: strongestLook(reading, layer).head };
+    return { part: "head", layer, head: strongestAttention(reading, layer).head };
   }
 
   /* The model that talks, loaded or not. */
@@ -509,7 +509,7 @@ export function mount(element, data, context) {
    */
   function movable({ ids, place }) {
     const all = Array.from(ids.keys());
-    if (given.name === "bert") return all.slice(1, -1).filter((at) => at !== place);
+    if (given.name === "bert") return all.slice(1, -1).filter((position) => position !== place);
     return all.slice(0, place);
   }
 
@@ -518,7 +518,8 @@ export function mount(element, data, context) {
    *
    * @param {Pick<Input, "ids" | "place">} input
    */
-  const isAlone = (input) => new Set(movable(input).map((at) => input.ids[at])).size < 2;
+  const isAlone = (input) =>
+    new Set(movable(input).map((position) => input.ids[position])).size < 2;
 
   /**
    * A text whose movable tokens are in another order, the same each time.
