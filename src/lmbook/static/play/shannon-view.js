@@ -10,7 +10,6 @@ import {
   heading,
   learnedSwitch,
   make,
-  percent,
   plural,
   row,
   select,
@@ -22,6 +21,7 @@ import { Ngrams } from "./ngrams.js";
 import { reordered } from "./random.js";
 import { readText, WEIGHTS_FORGOTTEN } from "./store.js";
 import { openTalker } from "./talker-client.js";
+import { talkerLoader } from "./talker-loader.js";
 
 /** @import { Guessed } from "./guessing.js" */
 
@@ -225,10 +225,13 @@ export function mount(element, data, context) {
   const summary = make("p", { class: "lmq-summary" });
   const note = make("p", { class: "play-note", role: "status" });
   const LOAD = `Let the model that talks guess, too: load ${megabytes(talker.about.bytes)}`;
-  const loader = button(LOAD, load);
-  const halt = button("Stop loading", () => talker.stop(), { hidden: "" });
-  const progress = make("progress", { max: 1, value: 0, hidden: "", "aria-label": "Loading" });
-  const loadStatus = make("span", { class: "play-muted" });
+  const loading = talkerLoader(
+    () => talker,
+    load,
+    () => talker.stop(),
+  );
+  const { loader, status: loadStatus } = loading;
+  loader.textContent = LOAD;
   /**
    * A row of controls.
    *
@@ -262,7 +265,7 @@ export function mount(element, data, context) {
       results,
     ),
     summary,
-    controls(loader, halt, progress, loadStatus),
+    controls(...loading.parts),
     note,
   );
   element.addEventListener("focusin", askAll, { once: true });
@@ -697,28 +700,15 @@ export function mount(element, data, context) {
 
   /* --- the model that talks --- */
 
-  /* Load the model that talks, and let it guess; an error is told beside the button. */
+  /* Load the model that talks, and let it guess. */
   async function load() {
-    loader.disabled = true;
-    progress.hidden = false;
-    halt.hidden = false;
-    loadStatus.textContent = "";
-    try {
-      isHere = Boolean(
-        await talker.load((share) => {
-          progress.value = share;
-          loadStatus.textContent = percent(share);
-        }),
-      );
+    const arrived = await loading.bring();
+    if (arrived !== undefined) {
+      isHere = Boolean(arrived);
       loadStatus.textContent = isHere
         ? "The model is here: it reads each line for some seconds."
         : "What has come so far is kept.";
-    } catch (error) {
-      loadStatus.textContent = `The model does not load: ${error.message}`;
     }
-    progress.hidden = true;
-    halt.hidden = true;
-    loader.disabled = false;
     askAll();
     draw();
   }

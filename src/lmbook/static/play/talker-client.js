@@ -38,7 +38,7 @@ export function openTalker(name, context) {
 }
 
 /* A model that talks, in a worker. */
-class TalkerClient extends Client {
+export class TalkerClient extends Client {
   /** @type {boolean | undefined} false: to do without WebAssembly */
   simd;
 

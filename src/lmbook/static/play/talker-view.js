@@ -25,6 +25,7 @@ import {
 import { reordered } from "./random.js";
 import { WEIGHTS_FORGOTTEN } from "./store.js";
 import { openTalker } from "./talker-client.js";
+import { talkerLoader } from "./talker-loader.js";
 
 const LONGEST = 2000; // characters of a line
 const COUNT = 80; // tokens that it writes until it is told to go on
@@ -173,10 +174,9 @@ export function mount(element, data, context) {
    */
   const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
   const LOAD = `Load the model: ${megabytes(talker.about.bytes)}`;
-  const loader = button(LOAD, load);
-  const halt = button("Stop loading", stopLoading, { hidden: "" });
-  const progress = make("progress", { max: 1, value: 0, hidden: "", "aria-label": "Loading" });
-  const loadStatus = make("span", { class: "play-muted" });
+  const loading = talkerLoader(() => talker, load, stopLoading);
+  const { loader, status: loadStatus } = loading;
+  loader.textContent = LOAD;
   const forget = button("Forget the model", () => talker.forget().then(leave), { hidden: "" });
   const { area, note, label } = ownLine(data.text, typed, { maxlength: LONGEST, onkeydown: enter });
   // It goes when the area is left, and must not take a button from under the pointer.
@@ -256,7 +256,7 @@ export function mount(element, data, context) {
   );
   const { live, later: tellSoon } = announcer(tell);
   element.append(
-    controls(loader, halt, progress, loadStatus, forget),
+    controls(...loading.parts, forget),
     controls(worldLabel),
     remains,
     learnedNote,
@@ -282,24 +282,10 @@ export function mount(element, data, context) {
 
   /* --- the model comes and goes --- */
 
-  /* Load the model, and show how much of it has come; an error is told beside the button. */
+  /* Load the model, and go on with it. */
   async function load() {
-    loader.disabled = true;
-    progress.hidden = false;
-    halt.hidden = false;
-    loadStatus.textContent = "";
-    try {
-      const arrived = await talker.load((share) => {
-        progress.value = share;
-        loadStatus.textContent = ` ${percent(share)}`;
-      });
-      if (arrived) arrive(/** @type {any} */ (arrived));
-    } catch (error) {
-      loadStatus.textContent = `The model does not load: ${error.message}`;
-    }
-    progress.hidden = true;
-    halt.hidden = true;
-    loader.disabled = false;
+    const arrived = await loading.bring();
+    if (arrived) arrive(arrived);
   }
 
   /**

@@ -24,6 +24,7 @@ import { OwnClient, offerOwn, ownState, sayOwn } from "./own-model.js";
 import { reordered } from "./random.js";
 import { readText, WEIGHTS_FORGOTTEN } from "./store.js";
 import { openTalker } from "./talker-client.js";
+import { talkerLoader } from "./talker-loader.js";
 import { shown, WordPiece } from "./tokenizers.js";
 import { inside, PARTS } from "./whole-inside.js";
 import { makePicture } from "./whole-picture.js";
@@ -145,11 +146,9 @@ export function mount(element, data, context) {
   const { area, note, label } = ownLine(given.text, typed, { maxlength: LONGEST });
   const { worlds, remains, label: worldLabel } = learnedSwitch(changeWorld, "shuffled text");
   const tourButton = button("Take the tour: three minutes", startTour, { class: "lmw-start" });
-  const loader = button("", load);
-  const halt = button("Stop loading", stopLoading, { hidden: "" });
-  const progress = make("progress", { max: 1, value: 0, hidden: "", "aria-label": "Loading" });
-  const loadStatus = make("span", { class: "play-muted" });
-  const offer = make("p", { class: "play-controls lmw-offer" }, loader, halt, progress, loadStatus);
+  const loading = talkerLoader(talker, load, stopLoading);
+  const { loader, status: loadStatus } = loading;
+  const offer = make("p", { class: "play-controls lmw-offer" }, ...loading.parts);
   const back = button("Back", () => goTo(stop - 1));
   const forth = button("Next", () => goTo(stop + 1));
   const cardTitle = make("b");
@@ -301,25 +300,10 @@ export function mount(element, data, context) {
     await model().load();
   }
 
-  /* Load the model that talks, show how much of it has come, and answer if the line or the switch
-     is another than at first; an error is told beside the button. */
+  /* Load the model that talks, and answer if the line or the switch is another than at first. */
   async function load() {
-    loader.disabled = true;
-    progress.hidden = false;
-    halt.hidden = false;
-    loadStatus.textContent = "";
-    try {
-      const arrived = await talker().load((share) => {
-        progress.value = share;
-        loadStatus.textContent = percent(share);
-      });
-      isHere = Boolean(arrived);
-    } catch (error) {
-      loadStatus.textContent = `The model does not load: ${error.message}`;
-    }
-    progress.hidden = true;
-    halt.hidden = true;
-    loader.disabled = false;
+    const arrived = await loading.bring();
+    if (arrived !== undefined) isHere = Boolean(arrived);
     if (isHere) {
       loadStatus.textContent = "The model is here: change the text.";
       note.textContent = ""; // it may ask for what was done now
