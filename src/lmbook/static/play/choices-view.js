@@ -292,23 +292,23 @@ export function mount(element, data, context) {
 
   /* Show the next pair, and what the choices say once there are ENOUGH of them. */
   function draw() {
-    const at = chosen.length;
-    const isDone = at === pairs.length;
-    progress.value = at;
-    count.textContent = isDone ? "All are chosen." : `${at + 1} of ${pairs.length}`;
+    const nextPair = chosen.length;
+    const isDone = nextPair === pairs.length;
+    progress.value = nextPair;
+    count.textContent = isDone ? "All are chosen." : `${nextPair + 1} of ${pairs.length}`;
     both.hidden = isDone;
-    if (!isDone) lines.forEach((line, i) => line.replaceChildren(pairs[at][i]));
-    undo.disabled = !at;
-    anew.disabled = !at;
+    if (!isDone) lines.forEach((line, i) => line.replaceChildren(pairs[nextPair][i]));
+    undo.disabled = !nextPair;
+    anew.disabled = !nextPair;
     for (const each of filling) each.disabled = isDone;
-    begin.disabled = at < ENOUGH;
-    fitted.hidden = at < ENOUGH;
+    begin.disabled = nextPair < ENOUGH;
+    fitted.hidden = nextPair < ENOUGH;
     remains.textContent =
       worlds.value === WORLDS.random
         ? "Your choices stay as they are; it is the model with random weights that learns them."
         : "";
-    if (at < ENOUGH) {
-      const missing = plural(ENOUGH - at, "more choice");
+    if (nextPair < ENOUGH) {
+      const missing = plural(ENOUGH - nextPair, "more choice");
       prediction.textContent = `After ${missing}, a reward is fitted to what you took.`;
       return;
     }

@@ -379,8 +379,8 @@ export function mount(element, data) {
     ),
     place: countField(
       () => chosen,
-      (at) => {
-        chosen = at;
+      (number) => {
+        chosen = number;
         place = Math.min(chosen, state.written.length);
       },
       () => LONGEST + 1,

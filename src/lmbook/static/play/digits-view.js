@@ -111,7 +111,7 @@ export function mount(element, data, context) {
   let ink = [...data.examples[0].ink];
   let read = ink; // the same, or its patches in another order
   let example = 0; // position of the one that was shown last
-  let at = 27; // the cell where the keys draw
+  let keyCell = 27; // the cell where the keys draw
   let erasing = false;
   /** @type {[x: number, y: number] | null} */
   let pen = null; // where it touched last, as `place` says it; null if it is lifted
@@ -320,11 +320,12 @@ export function mount(element, data, context) {
     if (!step && !takes && event.key !== " ") return;
     event.preventDefault();
     if (step) {
-      const [x, y] = [(at % SIDE) + step[0], Math.floor(at / SIDE) + step[1]];
-      if (x in ink && x < SIDE && y >= 0 && y < SIDE) at = y * SIDE + x;
-    } else ink[at] = takes || erasing ? 0 : Math.min(1, ink[at] + 0.5);
+      const [x, y] = [(keyCell % SIDE) + step[0], Math.floor(keyCell / SIDE) + step[1]];
+      if (x in ink && x < SIDE && y >= 0 && y < SIDE) keyCell = y * SIDE + x;
+    } else ink[keyCell] = takes || erasing ? 0 : Math.min(1, ink[keyCell] + 0.5);
     where.textContent =
-      `Row ${Math.floor(at / SIDE)}, column ${at % SIDE}: ` + `ink ${Math.round(100 * ink[at])} %`;
+      `Row ${Math.floor(keyCell / SIDE)}, column ${keyCell % SIDE}: ` +
+      `ink ${Math.round(100 * ink[keyCell])} %`;
     if (step) draw();
     else changed();
   }
@@ -424,7 +425,7 @@ export function mount(element, data, context) {
     drawn.forEach((cell, i) => cell.setAttribute("fill-opacity", ink[i].toFixed(2)));
     cursor.setAttribute(
       "transform",
-      `translate(${20 * (at % SIDE)} ${20 * Math.floor(at / SIDE)})`,
+      `translate(${20 * (keyCell % SIDE)} ${20 * Math.floor(keyCell / SIDE)})`,
     );
     tokens.forEach((each, token) => {
       const share = failure ? "" : percent(shares[token]);

@@ -363,7 +363,7 @@ export function mount(element, data, context) {
    * @returns {Promise<Seen | null>}
    */
   async function readLine(model, line, order) {
-    const tokens = order.map((at) => line[at]);
+    const tokens = order.map((old) => line[old]);
     const ids = tokens.map(({ id }) => id);
     const keep = [
       "embeddings",
@@ -577,7 +577,7 @@ export function mount(element, data, context) {
       remains.textContent = "";
       return;
     }
-    if (worlds.value === WORLDS.shuffled && seen.order.every((at, i) => at === i)) {
+    if (worlds.value === WORLDS.shuffled && seen.order.every((old, i) => old === i)) {
       remains.textContent = ONE_ORDER;
       return;
     }

@@ -62,9 +62,9 @@ export function mount(element, data) {
   /**
    * The x of a position in the text.
    *
-   * @param {number} at
+   * @param {number} position
    */
-  const x = (at) => (LEFT + ((RIGHT - LEFT) * at) / data.tokens).toFixed(1);
+  const x = (position) => (LEFT + ((RIGHT - LEFT) * position) / data.tokens).toFixed(1);
   const choices = controls.map(({ name, values }, i) =>
     radios(name, values, chosen[i], (value) => {
       chosen[i] = value;
@@ -111,7 +111,8 @@ export function mount(element, data) {
 
   /* Draw what is chosen: the strips, the curve of the loss, and a sentence. */
   function draw() {
-    const shown = cases[chosen.reduce((at, value, i) => at * controls[i].values.length + value, 0)];
+    const shown =
+      cases[chosen.reduce((index, value, i) => index * controls[i].values.length + value, 0)];
     const top = 14 + STRIP * shown.strips.length;
     const bottom = top + HEIGHT;
     /**
@@ -131,8 +132,8 @@ export function mount(element, data) {
       svg("text", { x: LEFT - 8, y: Number(y(guess)) + 5, class: "play-end" }, "a guess"),
       svg("text", { x: LEFT - 8, y: bottom, class: "play-end" }, "0 nats"),
       svg("text", { x: LEFT - 8, y: top + 12, class: "play-end" }, most),
-      ...[0, data.short, data.tokens / 2, data.tokens].map((at) =>
-        svg("text", { x: x(at), y: bottom + 19 }, at),
+      ...[0, data.short, data.tokens / 2, data.tokens].map((position) =>
+        svg("text", { x: x(position), y: bottom + 19 }, position),
       ),
       svg("text", { x: (LEFT + RIGHT) / 2, y: bottom + 40 }, "position in the text (characters)"),
       svg("path", {

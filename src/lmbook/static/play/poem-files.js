@@ -253,24 +253,24 @@ function tableRows(content, delimiter, name) {
  */
 function* cellsOf(content, delimiter, name) {
   let line = 1;
-  let at = 0;
-  while (at < content.length) {
+  let start = 0;
+  while (start < content.length) {
     const begins = line;
     /** @type {string[]} */
     const cells = [];
-    for (let isRow = content[at] !== "\n"; isRow; ) {
+    for (let isRow = content[start] !== "\n"; isRow; ) {
       const { cell, end } =
-        content[at] === '"' ? quoted(content, at) : plain(content, at, delimiter);
+        content[start] === '"' ? quoted(content, start) : plain(content, start, delimiter);
       isRow = content[end] === delimiter;
       const ends = isRow || end === content.length || content[end] === "\n";
       if (!ends) throw new Error(openQuote(name, begins));
       cells.push(cell);
       line += cell.split("\n").length - 1;
-      at = isRow ? end + 1 : end;
+      start = isRow ? end + 1 : end;
     }
     yield { line: begins, cells };
     line++;
-    at++;
+    start++;
   }
 }
 

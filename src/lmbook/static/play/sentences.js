@@ -289,7 +289,7 @@ export function mount(canvas, data, context) {
     const order = isRandom ? inOrder(sentence.tokens) : inAnotherOrder(sentence.tokens);
     const seed = isRandom ? SEED : null;
     const values = await pair.ask(
-      order.map((at) => sentence.tokens[at]),
+      order.map((old) => sentence.tokens[old]),
       seed,
     );
     if (waiting !== asked) return; // something newer was asked for, and may have come already
@@ -327,7 +327,7 @@ export function mount(canvas, data, context) {
       remains.textContent = waiting
         ? "Reading …"
         : "The model that reads this has to be loaded first: the button is below.";
-    else if (world === WORLDS.shuffled && now.order.every((at, i) => at === i))
+    else if (world === WORLDS.shuffled && now.order.every((old, i) => old === i))
       remains.textContent = ONE_ORDER;
     else {
       const same = squares.filter((_, head) => {
@@ -400,7 +400,7 @@ export function mount(canvas, data, context) {
       );
       tokens.forEach((token) => token.append(make("small")));
       const isInside = words.contains(document.activeElement);
-      words.replaceChildren(...now.order.map((at) => tokens[at]));
+      words.replaceChildren(...now.order.map((old) => tokens[old]));
       if (isInside) tokens[state.query].focus();
     }
     standing = now.order;
@@ -430,7 +430,7 @@ export function mount(canvas, data, context) {
     );
     choose(squares, state.head);
     choose(
-      now.order.map((at) => tokens[at]),
+      now.order.map((old) => tokens[old]),
       now.order.indexOf(state.query),
     );
     tellLeft();

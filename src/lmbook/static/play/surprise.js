@@ -77,11 +77,11 @@ function choices({ pieces, ways, moments }, read) {
   });
   /* Show what is chosen. */
   function draw() {
-    const at = Number(steps.input.value);
+    const moment = Number(steps.input.value);
     const { letters, losses } = ways[way];
-    const now = Math.min(at, losses.length - 1);
-    steps.value.textContent = String(moments[at]);
-    steps.input.setAttribute("aria-valuetext", plural(moments[at], "step"));
+    const now = Math.min(moment, losses.length - 1);
+    steps.value.textContent = String(moments[moment]);
+    steps.input.setAttribute("aria-valuetext", plural(moments[moment], "step"));
     lossNote.textContent = losses[now];
     read(pieces[piece].text, letters[piece][now]);
   }
@@ -177,32 +177,32 @@ export function mount(element, data) {
   /**
    * What stands before a letter, at most BEFORE letters, from the beginning of a word on.
    *
-   * @param {number} at
+   * @param {number} position
    */
-  function before(at) {
-    const letters = text.slice(Math.max(0, at - BEFORE), at);
+  function before(position) {
+    const letters = text.slice(Math.max(0, position - BEFORE), position);
     const line = letters.join("").replace(/\n/g, " / ");
-    return at > BEFORE ? `…${line.replace(/^\S*\s/, "")}` : line;
+    return position > BEFORE ? `…${line.replace(/^\S*\s/, "")}` : line;
   }
 
   /**
    * Choose a letter, and show what was expected there.
    *
-   * @param {number} at its position
+   * @param {number} position its position
    */
-  function choose(at) {
-    here = at;
-    const [share, , guesses] = letters[at];
-    const letter = text[at];
-    shown.forEach((span, i) => span.classList.toggle("lm-here", i === at));
+  function choose(position) {
+    here = position;
+    const [share, , guesses] = letters[position];
+    const letter = text[position];
+    shown.forEach((span, i) => span.classList.toggle("lm-here", i === position));
     expected.replaceChildren(
-      ...(at ? ["After ", make("q", {}, before(at))] : ["At the start"]),
+      ...(position ? ["After ", make("q", {}, before(position))] : ["At the start"]),
       " the model expected",
     );
     const rows = guesses.map(([guess, p]) => bar(guess, p, guess === letter));
     if (!guesses.some(([guess]) => guess === letter)) rows.push(bar(letter, share, true));
     bars.replaceChildren(...rows);
-    along.value = String(at);
+    along.value = String(position);
     const likely = guesses.slice(0, 2).map(([guess, p]) => `${named(guess)} ${percent(p)}`);
     along.setAttribute(
       "aria-valuetext",
@@ -217,8 +217,8 @@ export function mount(element, data) {
    */
   function point(event) {
     const under = document.elementFromPoint(event.clientX, event.clientY);
-    const at = shown.indexOf(/** @type {HTMLElement} */ (under));
-    if (at >= 0) choose(at);
+    const position = shown.indexOf(/** @type {HTMLElement} */ (under));
+    if (position >= 0) choose(position);
   }
 
   if (runs) runs.draw();

@@ -59,7 +59,7 @@ const UNIT = 75; // of the plane, in pixels of the drawing
  *
  * @type {(point: Point) => Point}
  */
-const at = ([x, y]) => [240 + UNIT * x, 240 - UNIT * y];
+const toPixels = ([x, y]) => [240 + UNIT * x, 240 - UNIT * y];
 /**
  * A point in words: "1.0, −0.5".
  *
@@ -74,7 +74,7 @@ const place = (point) => point.map((number) => fixed(number, 1)).join(", ");
  * @param {string} name of what it is, for the style sheet
  */
 function vector(point, name) {
-  const [x, y] = at(point);
+  const [x, y] = toPixels(point);
   const angle = (Math.atan2(y - 240, x - 240) * 180) / Math.PI;
   const head = { d: "M0 0L-13 6L-13 -6Z", transform: `translate(${x} ${y}) rotate(${angle})` };
   return svg(
@@ -93,7 +93,7 @@ function vector(point, name) {
  * @param {number} distance in pixels of the drawing; negative: below the point
  */
 function label(point, text, distance) {
-  const [x, y] = at(point);
+  const [x, y] = toPixels(point);
   const half = 5 * text.length;
   const above = y - distance < 18 ? y + distance + 14 : y - distance;
   return svg("text", { x: Math.min(Math.max(x, half), 480 - half), y: above }, text);
@@ -326,7 +326,7 @@ export function mount(element, data) {
    * @param {number} weight from 0 to 1
    */
   function drawWord(i, hidden, weight) {
-    const [x, y] = at(keys[i]);
+    const [x, y] = toPixels(keys[i]);
     const r = 7 + 26 * Math.sqrt(weight);
     return [
       touch(x, y),
@@ -337,7 +337,7 @@ export function mount(element, data) {
 
   /* Draw the end of the query. */
   function drawQuery() {
-    const [x, y] = at(query);
+    const [x, y] = toPixels(query);
     return [
       touch(x, y),
       svg("path", { d: `M${x} ${y - 10}l10 10l-10 10l-10 -10Z`, class: "lmt-asks" }),
