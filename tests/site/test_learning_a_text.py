@@ -91,7 +91,7 @@ def test_what_is_held_out_is_read_as_in_python(lab):
         {"ids": ids.tolist()},
         """const { predictions } = await import("/play/own-text-worker.js");
         return Array.from(predictions(trainer.model, settings.ids),
-          ({ at, probs }) => -Math.log(probs[settings.ids[at]]));""",
+          ({ position, probs }) => -Math.log(probs[settings.ids[position]]));""",
     )
     near(torch.tensor(losses), torch.tensor(own_text.losses(model, ids)))
 
