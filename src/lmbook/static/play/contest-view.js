@@ -287,9 +287,9 @@ export function mount(element, data, context) {
 
   /**
    * Learn directions for the model with random weights: at each level the unit vector from the mean
-   * noun to the mean verb, and the midpoint along it. Level 0 is the table's row of the token before
-   * the word, learned from the lessons `before`; all other levels use the word's own state, from the
-   * lessons `pairs`.
+   * noun to the mean verb, and the midpoint along it. Level 0 is the table's row of the token
+   * before the word, learned from the lessons `before`; all other levels use the word's own state,
+   * from the lessons `pairs`.
    *
    * @returns {Promise<Level[] | null>} null if the model did not answer
    */

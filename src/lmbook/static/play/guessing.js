@@ -73,8 +73,8 @@ function guessesFor(probs, letter) {
 }
 
 /**
- * With which guess a model finds each letter of a line (1 if it is the likeliest), and the surprisal
- * of each in bits, by the model's probabilities.
+ * With which guess a model finds each letter of a line (1 if it is the likeliest), and the
+ * surprisal of each in bits, by the model's probabilities.
  *
  * @param {string} line
  * @param {number[][]} probs of the 27 letters, for each letter of the line

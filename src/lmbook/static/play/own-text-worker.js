@@ -96,8 +96,8 @@ const SURPRISED = 7; // nats: the darkest colour
  *
  * @param {Model} model
  * @param {number[]} ids
- * @returns {Generator<{ position: number, probs: Float32Array }, void, void>} for each position from 1
- *   on, `position`, the probabilities of its token, (vocab_size,)
+ * @returns {Generator<{ position: number, probs: Float32Array }, void, void>} for each position from
+ *   1 on, `position`, the probabilities of its token, (vocab_size,)
  */
 export function* predictions(model, ids) {
   const { context, vocab_size } = model.config;

@@ -239,8 +239,8 @@ export function mount(element, data) {
     live,
   );
 
-  /* Draw the arrows, and for each feature what comes back if it alone is 1 (after the ReLU, with its
-     bias). */
+  /* Draw the arrows, and for each feature what comes back if it alone is 1 (after the ReLU, with
+     its bias). */
   function draw() {
     lines.replaceChildren(...toy.arrows.map(drawn));
     body.replaceChildren(

@@ -178,8 +178,8 @@ export function mount(element, data, context) {
     later();
   }
 
-  /* Show the line as our BPE cuts it after the first n of the merges that join something in it; n is
-     the slider's value. The rank of the next such merge, `usedRanks[n]`, is where `encode` stops;
+  /* Show the line as our BPE cuts it after the first n of the merges that join something in it; n
+     is the slider's value. The rank of the next such merge, `usedRanks[n]`, is where `encode` stops;
      behind the last it is undefined, and all merges are used. */
   function replay() {
     describeMerge();

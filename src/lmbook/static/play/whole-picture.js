@@ -150,7 +150,8 @@ function planAnswers(reading, plan) {
   const top = plan.isNarrow ? plan.end + 40 : TOP + plan.height / 2 - 12 * ANSWERS;
   const left = plan.isNarrow ? plan.words + 40 : plan.last + 74 + plan.words; // of the bars
   const x = plan.isNarrow ? 14 : plan.last + 16; // of the norm's middle
-  const start = plan.isNarrow ? top + 12 * ANSWERS : askedY; // where the curves to the answers begin
+  // Where the curves to the answers begin.
+  const start = plan.isNarrow ? top + 12 * ANSWERS : askedY;
   const height = Math.min(plan.height, 120); // of the norm
   const lowest = plan.isNarrow ? Infinity : TOP + plan.height - height;
   const highest = plan.isNarrow ? -Infinity : top - 30;
@@ -260,7 +261,11 @@ export function makePicture({ open, choose }) {
   const root = svg("svg", { class: "lmw-picture", role: "group", "aria-label": "The model" });
   /** @type {Record<string, Box>} */
   let boxes = {};
-  /** @type {{ layer: number, plan: Plan } | null} the open layer and the plan of the last drawing */
+  /**
+   * The open layer and the plan of the last drawing.
+   *
+   * @type {{ layer: number, plan: Plan } | null}
+   */
   let before = null;
 
   /**
