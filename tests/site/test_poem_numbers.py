@@ -22,7 +22,8 @@ COMPUTE = """async ([vectors, labels]) => {
   const rests = play.remainders(vectors);
   const hits = play.hits(rests, labels);
   return { near: play.nearest(vectors), hits, score: play.score(hits, labels),
-    accuracy: play.labelAccuracy(rests, labels), shuffled: play.shuffledLabelAccuracy(rests, labels) };
+    accuracy: play.labelAccuracy(rests, labels),
+    shuffled: play.shuffledLabelAccuracy(rests, labels) };
 }"""
 
 
