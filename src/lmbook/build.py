@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 
 from lmbook import fingerprint
+from lmbook.arguments import path_argument
 from lmbook.execute.keys import ROOT, build_folder, reader_settings
 from lmbook.pages.course import CourseError, read_course, read_yaml
 from lmbook.publish.addresses import repository
@@ -134,7 +135,8 @@ def _build_site(root: Path, anew: bool, page: str | None) -> bool:
     stage = folder / "stage"
     shutil.rmtree(stage, ignore_errors=True)
     stage.mkdir(parents=True)
-    for name in () if anew else OF_SPHINX:
+    kept = () if anew else OF_SPHINX
+    for name in kept:
         if (folder / name).is_dir():
             options = {"symlinks": True, "copy_function": link_or_copy}
             shutil.copytree(folder / name, stage / name, **options)
@@ -190,7 +192,9 @@ def main(arguments: list[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser("python -m lmbook.build", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("folder", nargs="?", type=Path, default=ROOT, help="of the book")
+    parser.add_argument(
+        "folder", nargs="?", type=path_argument, default=ROOT, help="of the book"
+    )
     parser.add_argument("--page", help="execute this chapter alone, for example attention")
     asked = parser.parse_args(arguments)
     return build(asked.folder, (asked.page or "").removesuffix(".md") or None)

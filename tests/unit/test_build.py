@@ -121,6 +121,13 @@ def sphinx(book, monkeypatch):
     return pages_seen, result
 
 
+def test_folders_of_a_build_may_begin_at_home(book, sphinx, monkeypatch):
+    monkeypatch.setenv("HOME", str(book.parent))
+    monkeypatch.setenv("LMBOOK_BUILD", f"~/{book.name}/elsewhere")
+    assert build.main([f"~/{book.name}"]) == 0
+    assert (book / "elsewhere" / "html" / "page.html").is_file()
+
+
 CHANGES = {
     "chapter": lambda book: add(book / "chapters" / "first.md"),
     "drawing": lambda book: add(book / "chapters" / "_figures" / "bee.svg"),

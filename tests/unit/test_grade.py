@@ -398,6 +398,16 @@ def test_where_no_mark_can_be_written_nothing_is_run(monkeypatch, tmp_path, caps
     assert "Nothing was run" in capsys.readouterr().out
 
 
+def test_the_folder_of_submissions_may_begin_at_home(monkeypatch, tmp_path, capsys):
+    """As from the Makefile, whose quotes keep the shell from putting the folder in."""
+    write_submission(tmp_path, "one", [LETTER])
+    monkeypatch.setenv("HOME", str(tmp_path.parent))
+    monkeypatch.setattr(command, "grade_all", lambda paths, how: ())
+    monkeypatch.setattr("sys.argv", ["grade", f"~/{tmp_path.name}", "--unsafe"])
+    assert command.main() == 0
+    assert f"1 notebooks, 0 right answers: {tmp_path}" in capsys.readouterr().out
+
+
 def test_after_ctrl_c_the_command_says_how_many_are_in_the_table(
     monkeypatch, tmp_path, capsys
 ):

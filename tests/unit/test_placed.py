@@ -223,6 +223,14 @@ def test_a_page_that_is_not_utf_8_is_told_before_its_findings_run(tmp_path, caps
     assert output.startswith("error: chapters/bee.md, line 1: the byte 0xe9 is not UTF-8")
 
 
+def test_the_folder_of_findings_may_begin_at_home(tmp_path, capsys, monkeypatch):
+    (tmp_path / "chapters").mkdir()
+    (tmp_path / "chapters" / "bee.md").write_bytes("A café".encode("latin-1"))
+    monkeypatch.setenv("HOME", str(tmp_path.parent))
+    assert nulls.main(["bee", "--root", f"~/{tmp_path.name}"]) == 2
+    assert "chapters/bee.md, line 1" in capsys.readouterr().err
+
+
 def test_a_page_is_read_and_not_written():
     page = Page(defined())
     assert page.x == 1

@@ -226,6 +226,13 @@ def test_an_entry_is_judged_beside_the_reference(tmp_path, corpus, quick, capsys
     assert verdict["reached"] == (verdict["loss"] <= study.SETTINGS["target"])
 
 
+def test_an_entry_may_lie_at_home(tmp_path, monkeypatch, capsys):
+    (tmp_path / "mine.py").write_text("learn = 1")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert bench.main("--with=~/mine.py") == 1
+    assert "mine.py defines no train" in capsys.readouterr().err
+
+
 def test_the_pages_entry_is_a_file_of_its_own(tmp_path, monkeypatch):
     (cell,) = [c for c in page_cells("scaling") if "def train(training" in c.source]
     file = tmp_path / "mine.py"

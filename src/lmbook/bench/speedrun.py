@@ -31,6 +31,7 @@ from statistics import median
 
 import torch
 
+from lmbook.arguments import path_argument
 from lmbook.bench import report
 from studies.scaling.speedrun import SETTINGS, WAYS, Refused, entry_of, judge
 
@@ -42,7 +43,7 @@ def load_entry(path):
 
     Parameters
     ----------
-    path : str
+    path : Path
 
     Returns
     -------
@@ -182,7 +183,9 @@ def main(*arguments):
     parser = argparse.ArgumentParser("python -m lmbook.bench speedrun", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("corpus", nargs="?", default=SETTINGS["corpus"])
-    parser.add_argument("--with", dest="entry", metavar="FILE", help="judge an entry")
+    parser.add_argument(
+        "--with", dest="entry", type=path_argument, metavar="FILE", help="judge an entry"
+    )
     parser.add_argument("--seeds", type=int, default=3, help="how many (default 3)")
     parser.add_argument("--only", choices=WAYS, action="append", help="some of the ways")
     asked = parser.parse_args(arguments)
@@ -191,7 +194,7 @@ def main(*arguments):
         names = dict.fromkeys(["reference", *names])
         entries = {name: entry_of(name) for name in names}
         if asked.entry:
-            entries[asked.entry] = load_entry(asked.entry), None
+            entries[str(asked.entry)] = load_entry(asked.entry), None
         threads = {
             way: fastest_threads(way, asked.corpus) for way in ("reference", "whole")
         }

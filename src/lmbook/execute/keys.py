@@ -34,9 +34,10 @@ def build_folder(root: Path) -> Path:
     """Return the folder in which builds lie, with the site and the executed notebooks.
 
     It is ``_build`` in the book's folder ``root``, or what the environment variable
-    ``LMBOOK_BUILD`` names there.
+    ``LMBOOK_BUILD`` names there; ``~`` in it is the home folder.
     """
-    return root / (os.environ.get("LMBOOK_BUILD") or "_build")
+    named = os.environ.get("LMBOOK_BUILD") or "_build"
+    return root / Path(named).expanduser()
 
 
 def hash_json(value: object) -> str:

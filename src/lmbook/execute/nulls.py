@@ -19,6 +19,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import lmcourse.figures
+from lmbook.arguments import path_argument
 from lmbook.execute.keys import ROOT
 from lmbook.execute.placed import is_placed_proof, proof_name
 from lmbook.execute.run import page_notebook, require_chapter
@@ -176,7 +177,9 @@ def main(arguments: list[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("name", help="of the chapter")
-    parser.add_argument("--root", type=Path, default=ROOT, help="the book's folder")
+    parser.add_argument(
+        "--root", type=path_argument, default=ROOT, help="the book's folder"
+    )
     parser.add_argument("--json", action="store_true", help="for programs")
     chosen = parser.parse_args(arguments)
     try:

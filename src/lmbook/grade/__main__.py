@@ -8,8 +8,8 @@ row for each task of the chapters that a notebook has checks of.
 import argparse
 import sys
 from functools import partial
-from pathlib import Path
 
+from lmbook.arguments import path_argument
 from lmbook.grade.marks import Table, grade_submission
 from lmbook.grade.pool import grade_all
 from lmbook.grade.sandbox import why_no_sandbox
@@ -29,7 +29,7 @@ def main() -> int:
         was done in the table. Without any notebook, argparse ends the program with 2.
     """
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("submissions", type=Path)
+    parser.add_argument("submissions", type=path_argument)
     parser.add_argument("--cell", type=float, default=120, help="seconds of a cell")
     parser.add_argument("--seconds", type=float, default=900, help="of a notebook")
     parser.add_argument("--memory", type=float, default=4, help="GiB of a submission")

@@ -16,15 +16,14 @@ from pathlib import Path
 
 from pypdf import PdfReader
 
+from lmbook.arguments import path_argument
 from lmbook.browser import find_chromium
 from lmbook.execute.keys import ROOT, build_folder
 from lmbook.pages.course import CourseError, parts_in_contents, read_yaml
 
 HERE = Path(__file__).parent
-VIEWPORT = {
-    "width": 850,
-    "height": 1100,
-}  # pixels: what A4 has between its margins, by scale
+# Pixels: what A4 has between its margins, by scale.
+VIEWPORT = {"width": 850, "height": 1100}
 PDF_OPTIONS = {"prefer_css_page_size": True, "scale": 0.75, "print_background": True}
 PATIENCE = 600_000  # milliseconds to load a page, or the book; printing has no limit
 # Milliseconds for a view to be drawn, with its models, and for a page's formulas to be set.
@@ -198,7 +197,7 @@ def main() -> int:
     from playwright.sync_api import sync_playwright
 
     parser = argparse.ArgumentParser(description="Print the book as one PDF.")
-    parser.add_argument("out", type=Path)
+    parser.add_argument("out", type=path_argument)
     parser.add_argument("--way", choices=("read", "work"), default="read")
     parser.add_argument("--folded", choices=("out", "open"), default="out")
     chosen = parser.parse_args()
