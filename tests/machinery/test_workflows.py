@@ -1,5 +1,6 @@
-"""What runs on GitHub may do little, and not for long."""
+"""What runs on GitHub may do little, and not for long; and what it leads to."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -53,6 +54,55 @@ def test_what_passed_is_published_and_waits_for_nothing_else():
     assert jobs["publish"]["needs"] == "tests"
     started = [name for name, w in WORKFLOWS.items() if "push" in w[True]]  # YAML's "on"
     assert started == ["book"]
+
+
+# --- tests that shut programs in ---------------------------------------------------------
+
+TESTS = ("make test", "make steady")
+TESTED = [
+    (name, job)
+    for name, workflow in WORKFLOWS.items()
+    for job, how in workflow["jobs"].items()
+    if how["runs-on"].startswith("ubuntu")
+    and any(command in step.get("run", "") for step in how["steps"] for command in TESTS)
+]
+
+
+def rehearse(name, job, folder, status):
+    """Run a job's steps that ask for rights, with a ``sudo`` that does nothing.
+
+    ``status`` : the exit status of ``sudo``. Returned is what it was asked for; and the
+    environment variables, by name, that the job's tests then see.
+    """
+    asked, exported = folder / "asked", folder / "exported"
+    sudo = folder / "sudo"
+    sudo.write_text(f'#!/bin/sh\necho "$@" >> {asked}\nexit {status}\n')
+    sudo.chmod(0o700)
+    exported.touch()
+    environment = {"PATH": f"{folder}:{os.environ['PATH']}", "GITHUB_ENV": str(exported)}
+    for step in WORKFLOWS[name]["jobs"][job]["steps"]:
+        if any(command in step.get("run", "") for command in TESTS):
+            break
+        if "sudo" in step.get("run", ""):
+            subprocess.run(["bash", "-e", "-c", step["run"]], env=environment, check=True)
+    variables = WORKFLOWS[name].get("env", {}) | WORKFLOWS[name]["jobs"][job].get("env", {})
+    lines = exported.read_text().splitlines()
+    return asked.read_text(), variables | dict(line.split("=", 1) for line in lines)
+
+
+@pytest.mark.parametrize(("name", "job"), TESTED)
+def test_tests_on_linux_may_shut_programs_in_and_must(name, job, tmp_path):
+    asked, variables = rehearse(name, job, tmp_path, 0)
+    assert "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0" in asked
+    assert variables["LMBOOK_NEED_SANDBOX"]
+
+
+@pytest.mark.parametrize(("name", "job"), TESTED)
+def test_where_that_is_refused_the_book_is_published_and_the_weekly_run_tells(
+    name, job, tmp_path
+):
+    _, variables = rehearse(name, job, tmp_path, 1)
+    assert ("LMBOOK_NEED_SANDBOX" in variables) == (name == "weekly")
 
 
 # --- the branch with the notebooks, in a repository on disk -----------------------------

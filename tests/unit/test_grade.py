@@ -33,6 +33,7 @@ from lmbook.grade import judge as judging
 from lmbook.grade.judge import NEED_ANSWER, judge
 from lmbook.grade.sandbox import PROGRAM, Sandbox, Stopped
 from patience import PATIENCE
+from shut_in import WHY_NO_SANDBOX, needed, shut_in
 
 START = "import torch\nfrom lmcourse import exercises"
 LETTER = "exercises.check('attention.sharper', 'b')"  # right
@@ -40,12 +41,6 @@ MERGED = "lambda x: torch.cat([x[:, h] for h in range(x.shape[1])], -1)"
 MERGE = f"exercises.check('attention.merge_heads', {MERGED})"  # right, by another route
 ADDED = "lambda x: x.sum(1)"
 WRONG = f"exercises.check('attention.merge_heads', {ADDED})"
-
-WHY_NO_SANDBOX = sandbox.why_no_sandbox()
-# Of a test that runs in a sandbox; all others run everywhere.
-shut_in = pytest.mark.skipif(
-    WHY_NO_SANDBOX != "", reason=f"nothing can be shut in here: {WHY_NO_SANDBOX}"
-)
 
 PATCHES = """
 from lmcourse.exercises import check
@@ -724,6 +719,11 @@ def test_where_programs_of_the_system_are_missing_it_says_what_to_install(
     assert "install util-linux" in sandbox.why_no_sandbox()
 
 
+@needed
+def test_where_it_is_needed_something_can_be_shut_in():
+    assert WHY_NO_SANDBOX == ""
+
+
 def test_where_nothing_can_be_shut_in_nothing_is_graded(
     monkeypatch, refused, tmp_path, capsys
 ):
@@ -1088,10 +1088,10 @@ def test_if_the_judge_is_killed_what_is_shut_in_ends():
         "box = Sandbox(1)\nprint(box.process.pid, flush=True)\ntime.sleep(1000)"
     )
     with subprocess.Popen([sys.executable, "-c", judging], stdout=subprocess.PIPE) as judge:
-        shut_in = psutil.Process(int(judge.stdout.readline()))
-        while not shut_in.children():
+        outer = psutil.Process(int(judge.stdout.readline()))
+        while not outer.children():
             time.sleep(0.01)
-        (first,) = shut_in.children()
+        (first,) = outer.children()
         while first.cmdline() != [*PROGRAM]:  # until then it is not quite shut in
             time.sleep(0.01)
         first.suspend()  # it does not see that nobody will ask it any more
