@@ -21,6 +21,7 @@ from lmbook.execute.keys import (
     installed_packages,
 )
 from lmbook.publish.addresses import published_at
+from lmcourse.files import write_whole
 
 BOOK = ("chapters", "data", "_config.yml", "_toc.yml")
 OURS = ("data", "pyproject.toml", "requirements.txt", "README.md", "LICENSE")
@@ -119,4 +120,4 @@ def store(root: Path, made_of: dict[str, str]) -> None:
         behind are added.
     """
     hashes = json.dumps(made_of | left(root))
-    (build_folder(root) / "fingerprint.json").write_text(hashes)
+    write_whole(build_folder(root) / "fingerprint.json", hashes)

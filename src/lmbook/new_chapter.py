@@ -12,6 +12,7 @@ from pathlib import Path
 
 from lmbook.execute.keys import ROOT
 from lmbook.pages.course import CourseError, numbered_pages, pages_in_contents
+from lmcourse.files import write_whole
 
 TEMPLATES = Path(__file__).parent / "templates" / "new-chapter"
 NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
@@ -101,10 +102,9 @@ def new_chapter(name: str, root: Path = ROOT) -> int:
         print(f"error: {error}")
         return 2
     for path, text in texts.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text)
         print(f"wrote {path.relative_to(root)}")
-    (root / "_toc.yml").write_text(contents, encoding="utf-8")
+    write_whole(root / "_toc.yml", contents)
     print("added it to _toc.yml")
     print(f"Now: make html PAGE={name}. CONTRIBUTING.md says what else there is to do.")
     return 0

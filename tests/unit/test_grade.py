@@ -381,6 +381,17 @@ def test_marks_are_written_as_they_come(tmp_path):
         marks.Table(tmp_path / "nowhere")
 
 
+@pytest.mark.parametrize("name", ["grades.csv", "grades.html"])
+def test_an_earlier_table_is_replaced_as_a_whole_and_not_written_over(tmp_path, name):
+    """A process that is killed then leaves the table that was there."""
+    (tmp_path / name).write_text("the earlier table")
+    (tmp_path / "earlier").hardlink_to(tmp_path / name)
+    with marks.Table(tmp_path) as table:
+        table.add([{"submission": "b.ipynb", "task": "a.b", "verdict": "right"}])
+    assert (tmp_path / "earlier").read_text() == "the earlier table"
+    assert "b.ipynb" in (tmp_path / name).read_text()
+
+
 def test_where_no_mark_can_be_written_nothing_is_run(monkeypatch, tmp_path, capsys):
     def grade_all(*asked):
         raise AssertionError("a notebook was run")

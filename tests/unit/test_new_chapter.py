@@ -27,6 +27,15 @@ def test_it_is_a_chapter_of_the_book(book):
     assert new_chapter.new_chapter("bees-and-clover", book) == 2  # nothing is replaced
 
 
+def test_the_contents_are_replaced_as_a_whole_and_not_written_over(book):
+    """A process that is killed then leaves the contents that were there."""
+    before = (book / "_toc.yml").read_text()
+    (book / "old.yml").hardlink_to(book / "_toc.yml")
+    assert new_chapter.new_chapter("bees-and-clover", book) == 0
+    assert (book / "old.yml").read_text() == before
+    assert (book / "_toc.yml").read_text() != before
+
+
 @pytest.mark.parametrize("name", ["Bees", "a b", "../a", "bees_", "", "-a"])
 def test_what_is_no_name_is_refused(book, capsys, name):
     before = (book / "_toc.yml").read_text()

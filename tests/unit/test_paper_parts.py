@@ -33,6 +33,6 @@ def test_the_file_may_lie_at_home(tmp_path, monkeypatch):
     monkeypatch.setattr("playwright.sync_api.sync_playwright", lambda: started)
     monkeypatch.setattr(paper, "find_chromium", lambda: "chromium")
     monkeypatch.setattr(paper, "print_pages", lambda *given: b"%PDF")
-    monkeypatch.setattr("sys.argv", ["paper", "~/book.pdf"])
+    monkeypatch.setattr("sys.argv", ["paper", "~/prints/book.pdf"])
     assert paper.main() == 0
-    assert (tmp_path / "book.pdf").read_bytes() == b"%PDF"
+    assert (tmp_path / "prints" / "book.pdf").read_bytes() == b"%PDF"

@@ -33,6 +33,22 @@ def test_a_store_is_made_once_and_staged_anew_when_it_changes(tmp_path, monkeypa
     assert len(calls) == 2
 
 
+@pytest.mark.parametrize("name", ["gpt", "talker"])  # as scripts, as files
+@pytest.mark.parametrize("torn", ["", '{"bytes": 10, "che', "null"])
+def test_a_store_that_was_not_written_to_its_end_is_made_again(
+    name, torn, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(play.STORES, name, lambda: b"x" * 10)
+    lib, work = tmp_path / "lib", tmp_path / "work"
+    description = play.stage(name, lib, work)
+    (about,) = work.glob("*/about.json")
+    whole = about.read_text()
+    about.write_text(torn)
+    assert play.stage(name, lib, work) == description
+    assert about.read_text() == whole
+    assert (lib / "play" / name / "about.json").read_text() == whole
+
+
 def gpt_2(path):
     write_gpt2(path, std=0.02)
 

@@ -17,6 +17,7 @@ from lmbook.grade.inside import KERNEL_NOT_BEGUN, START_SECONDS
 from lmbook.grade.judge import NEED_ANSWER, WaitingKernel, judge
 from lmbook.grade.sandbox import Ended, Sandbox, Stopped
 from lmcourse import exercises
+from lmcourse.files import write_whole
 
 _TASK_NAME = re.compile(r"""["']([a-z0-9-]+)\.(\w+)["']""")  # what may be a task
 LARGEST_NOTEBOOK = 2**28  # bytes of a notebook
@@ -484,11 +485,10 @@ class Table:
         self._file.close()
         self.rows.sort(key=lambda row: row["submission"])
         table = pd.DataFrame(self.rows, columns=list(COLUMNS))
-        table.to_csv(self.folder / "grades.csv", index=False)
+        write_whole(self.folder / "grades.csv", table.to_csv(index=False))
         with pd.option_context("display.max_colwidth", None):
             body = table.to_html(index=False, escape=True, border=0)
         head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Grades</title>'
         head += "<style>td { vertical-align: top; padding-right: 1em }</style>"
-        path = self.folder / "grades.html"
-        path.write_text(f"{head}{body}</html>\n", encoding="utf-8")
+        write_whole(self.folder / "grades.html", f"{head}{body}</html>\n")
         self.part.unlink()

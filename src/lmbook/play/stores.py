@@ -26,6 +26,7 @@ from lmcourse import int8
 from lmcourse.bert import rebuild
 from lmcourse.bert_checkpoint import SHA256
 from lmcourse.data import corpora_folder, load_corpus, load_texts, train_val_test_split
+from lmcourse.files import write_whole
 from lmcourse.film import load_film
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.mini_bert import load_mini_bert
@@ -141,9 +142,18 @@ def bert_tensors(model) -> dict[str, torch.Tensor]:
     The names are those of ``engine.js``, the page's Transformer, such as "tokens.weight"
     and "blocks.0.attention.query.weight". ``model`` : BertModel of `transformers`.
     """
+    return _renamed(rebuild(model.config, model.state_dict()).state_dict())
+
+
+def _renamed(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return the weights of a course's BERT under the names of ``engine.js``.
+
+    What the page's Transformer lacks, such as the pooler, is left out. ``weights`` : by
+    their names in `lmcourse.bert.Bert`.
+    """
     return {
         new + name.removeprefix(old): weight
-        for name, weight in rebuild(model.config, model.state_dict()).state_dict().items()
+        for name, weight in weights.items()
         for old, new in RENAMES.items()
         if name.startswith(old)
     }
@@ -173,13 +183,7 @@ def masked_bert_file(model, dtype=torch.float16) -> bytes:
     MaskedBert (`lmcourse.mini_bert`); ``dtype`` : torch.dtype, of the stored weights.
     """
     state = model.state_dict()
-    bert = {name.removeprefix("bert."): x for name, x in state.items()}
-    tensors = {
-        new + name.removeprefix(old): weight
-        for name, weight in bert.items()
-        for old, new in RENAMES.items()
-        if name.startswith(old)
-    }
+    tensors = _renamed({name.removeprefix("bert."): x for name, x in state.items()})
     for old, new in {"head.0": "mlm.dense", "head.2": "mlm.norm"}.items():
         for kind in ("weight", "bias"):
             tensors[f"{new}.{kind}"] = state[f"{old}.{kind}"]
@@ -315,24 +319,44 @@ def _key(name: str) -> str:
     )[:16]
 
 
-def _make(name: str, folder: Path) -> None:
-    """Make a store, and write it as scripts into a folder and, last, ``about.json``.
+def _write_store(name: str, content: bytes, folder: Path) -> dict:
+    """Write a store in parts into a folder and, last, ``about.json``; return what it says.
 
-    A script has at most `PART` bytes of the store, in base 64, as
-    ``lmcourse.carried["play/NAME/0.js"]``. The JSON has ``bytes`` and ``checksum`` (CRC-32)
-    of the whole; ``parts``, how many scripts there are; and ``key``, the folder's name.
+    A store is carried by scripts ``0.js``, …, each with at most `PART` bytes of it in base
+    64, as ``lmcourse.carried["play/NAME/0.js"]``. One of `AS_FILES` lies in plain files
+    ``0.bin``, … of at most `FILE_PART` bytes.
 
-    ``name`` : of the store, a key of `STORES`; ``folder`` : where, named by name and hash.
+    Parameters
+    ----------
+    name : str
+        Of the store, a key of `STORES`.
+    content : bytes
+        The whole store.
+    folder : Path
+        Where; it is named by the store's name, a hyphen and a hash.
+
+    Returns
+    -------
+    dict
+        ``bytes`` and ``checksum`` (CRC-32) of the whole; ``parts``, how many scripts or
+        files there are; ``key``, the name of the folder, or of plain files the hash alone;
+        and of plain files ``files``, a list of ``bytes`` and ``checksum`` of each.
     """
-    content = STORES[name]()
+    about: dict = _size(content)
+    if name in AS_FILES:
+        parts = _parts(content, FILE_PART)
+        files = {f"{i}.bin": part for i, part in enumerate(parts)}
+        about |= {"parts": len(parts), "files": [_size(part) for part in parts]}
+        about |= {"key": folder.name.rpartition("-")[2]}
+    else:
+        parts = _parts(content, PART)
+        files = {f"{i}.js": _script(name, i, part) for i, part in enumerate(parts)}
+        about |= {"parts": len(parts), "key": folder.name}
     folder.mkdir(parents=True, exist_ok=True)
-    parts = _parts(content, PART)
-    for i, part in enumerate(parts):
-        text = base64.b64encode(part).decode()
-        script = f'lmcourse.carried["play/{name}/{i}.js"] = "{text}";\n'
-        (folder / f"{i}.js").write_text(script, encoding="ascii")
-    manifest = {"bytes": len(content), "checksum": zlib.crc32(content), "parts": len(parts)}
-    (folder / "about.json").write_text(json.dumps(manifest | {"key": folder.name}))
+    for file, written in files.items():
+        (folder / file).write_bytes(written)
+    write_whole(folder / "about.json", json.dumps(about))
+    return about
 
 
 def _parts(content: bytes, size: int) -> list[bytes]:
@@ -340,23 +364,31 @@ def _parts(content: bytes, size: int) -> list[bytes]:
     return [content[i : i + size] for i in range(0, len(content), size)]
 
 
-def _make_files(content: bytes, folder: Path) -> None:
-    """Write a store as plain files into a folder and, last, ``about.json``.
+def _size(content: bytes) -> dict[str, int]:
+    """Return how many ``bytes`` content has, and its ``checksum`` (CRC-32)."""
+    return {"bytes": len(content), "checksum": zlib.crc32(content)}
 
-    A file ``0.bin`` has at most `FILE_PART` bytes. The JSON has ``bytes`` and ``checksum``
-    (CRC-32) of the whole; ``parts``, how many files there are; ``files``, a list of
-    ``bytes`` and ``checksum`` of each; and ``key``, the hash of the content.
 
-    ``content`` : the whole store; ``folder`` : where, its name ends in a hyphen and a hash.
+def _script(name: str, number: int, part: bytes) -> bytes:
+    """Return the script that carries a part of a store, in base 64.
+
+    ``name`` : of the store; ``number`` : of the part, from 0; ``part`` : its content.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    files = []
-    for number, part in enumerate(_parts(content, FILE_PART)):
-        (folder / f"{number}.bin").write_bytes(part)
-        files.append({"bytes": len(part), "checksum": zlib.crc32(part)})
-    manifest = {"bytes": len(content), "checksum": zlib.crc32(content), "parts": len(files)}
-    manifest |= {"files": files, "key": folder.name.rpartition("-")[2]}
-    (folder / "about.json").write_text(json.dumps(manifest))
+    text = base64.b64encode(part).decode()
+    return f'lmcourse.carried["play/{name}/{number}.js"] = "{text}";\n'.encode("ascii")
+
+
+def _read_about(folder: Path) -> dict | None:
+    """Return what ``about.json`` says, which is written when a store is whole.
+
+    ``folder`` : of the store (`_write_store`). None if there is no such file, or it is
+    damaged: then the store is to be made.
+    """
+    try:
+        about = json.loads((folder / "about.json").read_bytes())
+    except (FileNotFoundError, ValueError):
+        return None
+    return about if isinstance(about, dict) else None
 
 
 def link_or_copy(source: str, target: str) -> str:
@@ -400,12 +432,10 @@ def stage(name: str, lib: Path, work: Path) -> dict:
     if name in AS_FILES:
         content = STORES[name]()
         folder = work / f"{name}-{hashlib.sha256(content).hexdigest()[:16]}"
-        if not (folder / "about.json").is_file():
-            _make_files(content, folder)
+        about = _read_about(folder) or _write_store(name, content, folder)
     else:
         folder = work / f"{name}-{_key(name)}"
-        if not (folder / "about.json").is_file():
-            _make(name, folder)
+        about = _read_about(folder) or _write_store(name, STORES[name](), folder)
     shutil.rmtree(lib / "play" / name, ignore_errors=True)
     shutil.copytree(folder, lib / "play" / name, copy_function=link_or_copy)
-    return json.loads((folder / "about.json").read_text())
+    return about

@@ -20,6 +20,7 @@ from lmbook.arguments import path_argument
 from lmbook.browser import find_chromium
 from lmbook.execute.keys import ROOT, build_folder
 from lmbook.pages.course import CourseError, parts_in_contents, read_yaml
+from lmcourse.files import write_whole
 
 HERE = Path(__file__).parent
 # Pixels: what A4 has between its margins, by scale.
@@ -213,7 +214,8 @@ def main() -> int:
     how = {"executable_path": find_chromium(), "args": ["--no-sandbox"]}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(**how)
-        chosen.out.write_bytes(print_pages(browser, site, *book, chosen.way, chosen.folded))
+        pdf = print_pages(browser, site, *book, chosen.way, chosen.folded)
+    write_whole(chosen.out, pdf)
     print(f"The book is in {chosen.out}")
     return 0
 
