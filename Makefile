@@ -62,7 +62,7 @@ pdf: html  ## print the book into _build/inside-language-models.pdf (ARGS="--way
 
 PLACED  = $(filter tests/%,$(ARGS))
 WORKERS = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)# one of them often waits for a browser
-test: html  ## run every test: units, notebooks against references, a real browser
+test: html  ## run the tests: units, notebooks against references, a real browser (make steady has more)
 	$(RUFF) format --check src tests
 	$(RUFF) check src tests
 	$(JS)

@@ -47,7 +47,8 @@ def find_chromium() -> str:
         If there is none, or ``CHROMIUM`` names something else, saying how to get one.
     """
     wanted = os.environ.get("CHROMIUM")
-    for path in [wanted] if wanted else _candidates():
+    candidates = [wanted] if wanted else _candidates()
+    for path in candidates:
         if _starts(path):
             return path
     what = f"CHROMIUM is {wanted}; it does not start" if wanted else "There is no Chromium"

@@ -142,12 +142,22 @@ STRANGE += [math.inf, "", "x", "\0", "../..", "F64", "I8", [], [0, 4], {}, {"a":
 
 def damage_bytes(rng: random.Random, content: bytes) -> bytes:
     """Cut, flip, blank, remove, double or replace a stretch of bytes; or encode anew."""
-    at, length = rng.randrange(len(content) + 1), int(2 ** rng.uniform(0, 12))
-    before, part, after = content[:at], content[at : at + length], content[at + length :]
+    at = rng.randrange(len(content) + 1)
+    length = int(2 ** rng.uniform(0, 12))
+    before = content[:at]
+    part = content[at : at + length]
+    after = content[at + length :]
     flipped = bytes(byte ^ 1 << rng.randrange(8) for byte in part[:1]) + part[1:]
-    instead = [bytes(len(part)), b"", 2 * part, rng.randbytes(length) + part, flipped]
-    damaged = [before, *(before + new + after for new in instead)]
-    damaged += [content.decode("utf-8", "replace").encode("utf-16")]
+    random_bytes = rng.randbytes(length)
+    damaged = [
+        before,
+        before + bytes(len(part)) + after,
+        before + after,
+        before + 2 * part + after,
+        before + random_bytes + part + after,
+        before + flipped + after,
+        content.decode("utf-8", "replace").encode("utf-16"),
+    ]
     return rng.choice(damaged)
 
 
@@ -155,7 +165,8 @@ def damage_value(rng: random.Random, value: object) -> object:
     """Change one value somewhere in what JSON holds; give back the whole."""
     if isinstance(value, dict | list) and value and rng.random() < 0.85:
         keys = list(value) if isinstance(value, dict) else range(len(value))
-        key, what = rng.choice(keys), rng.random()
+        key = rng.choice(keys)
+        what = rng.random()
         if what < 0.1:
             del value[key]
         elif what < 0.2 and isinstance(value, dict):
@@ -195,20 +206,25 @@ def damage_safetensors(rng: random.Random, content: bytes) -> bytes:
     return content[:at] + number + content[at + 4 :]
 
 
+DAMAGE_OF_KIND = {".json": damage_json, ".safetensors": damage_safetensors}
+
+
 def damage(rng: random.Random, folder: Path) -> None:
     """Damage one file of a folder, once or more; sometimes remove or replace it whole."""
     path = rng.choice(sorted(folder.iterdir()))
-    content, what = path.read_bytes(), rng.random()
+    content = path.read_bytes()
+    what = rng.random()
     if what < 0.03:
         path.unlink()
         return
     if what < 0.06:
         content = rng.choice([b"", b"{}", b"[]", b"null", bytes(99)])
     for _ in range(rng.choice([1, 1, 1, 2, 5])):
-        kinds = {".json": damage_json, ".safetensors": damage_safetensors}
-        change = kinds.get(path.suffix, damage_bytes)
+        change = damage_bytes
+        if rng.random() >= 0.4:
+            change = DAMAGE_OF_KIND.get(path.suffix, damage_bytes)
         with suppress(ValueError, struct.error, RecursionError):  # was damaged before
-            content = (damage_bytes if rng.random() < 0.4 else change)(rng, content)
+            content = change(rng, content)
     path.write_bytes(content)
 
 
@@ -237,7 +253,8 @@ def _work(pipe, kind: str, whole: Path, seed: int) -> None:
     faulthandler.disable()  # the parent tells of a death
     torch.set_num_threads(1)  # threads of the parent are not in a fork: no waiting for them
     taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY,) * 2)
+    most = taken + MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what libraries print of a damaged file
     pipe.send(attempt(kind, whole, seed))

@@ -11,6 +11,10 @@ The checkout is not touched. Each change is made in a copy of ``src`` and ``test
 temporary folder, with the rest of the repository linked beside them. The tests named must
 pass there without a change.
 
+No mutation tool does this in an hour: mutmut makes every change that there is and cannot
+draw a sample, which for the mechanisms takes about a day; cosmic-ray starts pytest afresh
+for each change, with its import of torch, 12 seconds and more.
+
 Some changes make no difference that anybody could see: another constant against division
 by zero, a larger cache. So not all can be caught, and a survivor is a question to the tests
 and no verdict.

@@ -81,8 +81,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", choices=PARTS, metavar="PART")
     known, options = parser.parse_known_args(arguments)
     passed = []
-    for part in known.only or (OF_PAGES if options else PARTS):
-        for setting in SETTINGS if part == "settings" else [{"OMP_NUM_THREADS": "1"}]:
+    parts = known.only or (OF_PAGES if options else PARTS)
+    for part in parts:
+        settings = SETTINGS if part == "settings" else [{"OMP_NUM_THREADS": "1"}]
+        for setting in settings:
             passed.append(succeeds(part, options if part in OF_PAGES else [], setting))
     print(f"{sum(passed)} of {len(passed)} runs passed")
     return int(not all(passed))

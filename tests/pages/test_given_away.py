@@ -100,7 +100,8 @@ def test_no_proof_stands_between_a_question_and_its_answer(name):
     assert not PROOF.search(question)
 
 
-# What told the answer of a task when it stood before it; it stands behind it now.
+# Proofs that tell a task's answer by what they find, which no rule could see: they stand
+# behind it. Task → how its chapter places the proof.
 TOLD = {"encoder-decoder.carries": ":::{proof} small_letters_carry_over"}
 
 

@@ -16,9 +16,8 @@ from lmbook.execute.placed import is_placed_proof, proof_name
 from lmbook.execute.run import chapter_paths, page_notebook
 from studies.findings import Proof, find, proofs_module
 
-QUICK = (
-    "positional-encoding",
-)  # pages whose lesson takes a few seconds; all the others in `make steady`
+# Pages whose lesson takes a few seconds; all the others in `make steady`.
+QUICK = ("positional-encoding",)
 
 
 def findings():

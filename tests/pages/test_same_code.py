@@ -1,8 +1,8 @@
 """What a page teaches and what the package holds are the same code.
 
 For each chapter below: every function and class that both the page and the module define
-has the same syntax tree in both (docstrings, comments and type annotations aside), and
-there are as many of them as the list says.
+has the same syntax tree in both (docstrings, comments and type annotations aside). Those
+that the list names are in both: one that the page or the module calls otherwise is seen.
 """
 
 import ast
@@ -14,27 +14,47 @@ import pytest
 
 from chapters import definitions, page_definitions
 
-# Chapter, module, how many names the page arrives at. A chapter may have several modules.
+# Chapter, module, names that are in both at least. A chapter may have several modules.
 SAME = [
-    ("attention", "lmcourse.attention", 4),
-    ("embeddings", "lmcourse.embeddings", 4),
-    ("positional-encoding", "lmcourse.positions", 5),
-    ("transformer-block", "lmcourse.transformer", 3),
-    ("encoder-decoder", "lmcourse.transformer", 2),
-    ("sequences", "lmcourse.recurrent", 1),
-    ("tokenization", "lmcourse.tokenization", 2),
-    ("pretraining", "lmcourse.masking", 1),
-    ("bert-internals", "lmcourse.bert", 5),
-    ("backpropagation", "lmcourse.numpy_nn.core", 2),
-    ("backpropagation", "lmcourse.numpy_nn.layers", 5),
-    ("backpropagation", "lmcourse.numpy_nn.attention", 1),
-    ("backpropagation", "lmcourse.numpy_nn.decoder", 3),
-    ("dickinson-layers", "lmcourse.pooling", 1),
-    ("beyond-text", "lmcourse.vision", 2),
-    ("beyond-text", "lmcourse.graphs", 1),
-    ("embeddings", "studies.embeddings.shown", 4),
-    ("encoder-decoder", "lmcourse.dates", 1),
-    ("tokenization", "studies.tokenization.shown", 2),
+    (
+        "attention",
+        "lmcourse.attention",
+        {"MultiHeadAttention", "attention", "causal_mask", "padding_mask"},
+    ),
+    ("embeddings", "lmcourse.embeddings", {"cooccurrence", "neighbours", "ppmi", "unit"}),
+    (
+        "positional-encoding",
+        "lmcourse.positions",
+        {"alibi_bias", "frequencies", "rotate", "sinusoidal", "turn_pairs"},
+    ),
+    ("transformer-block", "lmcourse.transformer", {"Block", "FeedForward", "LayerNorm"}),
+    ("encoder-decoder", "lmcourse.transformer", {"Embed", "Stack"}),
+    ("sequences", "lmcourse.recurrent", {"LSTM"}),
+    ("tokenization", "lmcourse.tokenization", {"byte_characters", "merge_pair"}),
+    ("pretraining", "lmcourse.masking", {"mask_tokens"}),
+    (
+        "bert-internals",
+        "lmcourse.bert",
+        {"Bert", "BertOutput", "Embeddings", "rebuild", "rename"},
+    ),
+    ("backpropagation", "lmcourse.numpy_nn.core", {"Chain", "Fork"}),
+    (
+        "backpropagation",
+        "lmcourse.numpy_nn.layers",
+        {"Linear", "SkipAddNorm", "Softmax", "rows", "softmax"},
+    ),
+    ("backpropagation", "lmcourse.numpy_nn.attention", {"CausalMask"}),
+    ("backpropagation", "lmcourse.numpy_nn.decoder", {"Block", "Decoder", "train_decoder"}),
+    ("dickinson-layers", "lmcourse.pooling", {"nearest"}),
+    ("beyond-text", "lmcourse.vision", {"VisionTransformer", "patches"}),
+    ("beyond-text", "lmcourse.graphs", {"edge_bias"}),
+    (
+        "embeddings",
+        "studies.embeddings.shown",
+        {"SkipGram", "skip_gram_loss", "train_skip_gram", "word_pairs"},
+    ),
+    ("encoder-decoder", "lmcourse.dates", {"Transformer"}),
+    ("tokenization", "studies.tokenization.shown", {"count_pairs", "naive_train_bpe"}),
 ]
 
 
@@ -56,11 +76,11 @@ def module_definitions(module: str) -> dict[str, ast.AST]:
     return definitions(inspect.getsource(importlib.import_module(module)))
 
 
-@pytest.mark.parametrize(("chapter", "module", "count"), SAME)
-def test_page_and_package_are_the_same_code(chapter, module, count):
+@pytest.mark.parametrize(("chapter", "module", "names"), SAME)
+def test_page_and_package_are_the_same_code(chapter, module, names):
     page, package = page_definitions(chapter), module_definitions(module)
     both = page.keys() & package.keys()
-    assert len(both) == count, f"in {chapter}.md and in {module}: {sorted(both)}"
+    assert names <= both
     for name in both:
         assert tree(page[name]) == tree(package[name]), f"{name}: {chapter} and {module}"
 

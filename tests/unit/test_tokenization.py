@@ -10,7 +10,6 @@ import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chapters import page
 from lmbook.bench import bpe as bench_bpe
 from lmcourse.data import load_corpus
 from lmcourse.tokenization import (
@@ -24,6 +23,7 @@ from lmcourse.tokenization import (
     train_bpe,
 )
 from lmcourse.wordpiece import bert_words
+from studies.tokenization.shown import naive_train_bpe
 
 TOY = {"fast_": 4, "faster_": 3, "tall_": 5, "taller_": 4}
 quick = settings(deadline=None, max_examples=60)
@@ -108,7 +108,7 @@ def test_toy_corpus_by_hand():
 def test_same_merges_as_naive_and_as_the_library(text):
     words = pre_tokenize(text)
     got = train_bpe(Counter(words), 40)
-    assert got == page("tokenization").naive_train_bpe([(word, 1) for word in words], 40)
+    assert got == naive_train_bpe([(word, 1) for word in words], 40)
     assert got == merges_of(library(text, 40))
 
 

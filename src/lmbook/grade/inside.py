@@ -20,9 +20,8 @@ from pathlib import Path
 ANSWERS_FOLDER = ".answers"  # in HOME: where `lmbook.grade.record` leaves them
 LENGTH_DIGITS = 20  # of a length
 KERNEL_NOT_BEGUN = "the kernel did not begin"  # which no submission is to blame for
-START_SECONDS = (
-    600  # seconds that a kernel and the recorder may take to begin: a limit for hangs
-)
+# Seconds that a kernel and the recorder may take to begin: a limit for hangs.
+START_SECONDS = 600
 
 
 # --- what is nobody's time and memory ---------------------------------------------------
@@ -185,8 +184,9 @@ def _recorded_answers() -> list[tuple[str, str, str]]:
         that waits with the answer, whose content is "".
     """
     folder = Path(os.environ["HOME"]) / ANSWERS_FOLDER
+    files = folder.iterdir() if folder.is_dir() else ()
     recorded = []
-    for path in folder.iterdir() if folder.is_dir() else ():
+    for path in files:
         kind = path.suffix.removeprefix(".")
         if kind == "socket":
             recorded.append((path.stem, kind, ""))

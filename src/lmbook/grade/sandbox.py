@@ -33,9 +33,8 @@ FIRST_USER = 10**6  # of those that are nobody on any system
 USERS = 10**9  # of which each sandbox has one
 MOST_PROCESSES = 200  # of a sandbox's user, with their threads
 FOLDER_SIZE = "256m"  # bytes it may write
-SHARE_OF_A_PROCESS = (
-    0.75  # of the memory, for a single process: it gets an error, and may go on
-)
+# Of the memory, for a single process: it gets an error, and may go on.
+SHARE_OF_A_PROCESS = 0.75
 LARGEST_REPLY = 2**28  # bytes of a reply
 MEASURE_EVERY = 0.2  # seconds from one measurement of its memory to the next
 END_SECONDS = 60  # seconds that a process may take to end once its output has

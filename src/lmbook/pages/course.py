@@ -178,7 +178,7 @@ def pages_in_contents(root: Path = ROOT) -> dict[str, str]:
             numeral = f"{above}{next(numbers)}" if numbered else ""
             numerals[name] = numeral
             numbers_below = itertools.count(1)
-            for part in site[name].subtrees if name in site else []:
+            for part in _parts_below(name, site):
                 add(part, f"{numeral}.", numbers_below, numbered)
 
     numbers = itertools.count(1)
@@ -220,11 +220,20 @@ def parts_in_contents(root: Path = ROOT) -> list[tuple[str, list[str]]]:
             if name not in seen:
                 seen.add(name)
                 yield name
-            for part in site[name].subtrees if name in site else []:
+            for part in _parts_below(name, site):
                 yield from new_names(part)
 
     parts = [(tree.caption or "", [*new_names(tree)]) for tree in site.root.subtrees]
     return [("", [first]), *(part for part in parts if part[1])]
+
+
+def _parts_below(name: str, site: SiteMap) -> list[TocTree]:
+    """Return the parts of the contents below a page, with the pages of its sections.
+
+    ``name`` : of the page; ``site`` : the contents (`_read_contents`). None are below a
+    page that stands there only by a ``glob``.
+    """
+    return site[name].subtrees if name in site else []
 
 
 def _read_contents(root: Path) -> SiteMap:

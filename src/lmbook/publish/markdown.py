@@ -446,7 +446,8 @@ def _glued(links: "BookLinks", content: str) -> str:
     ``content`` : "PROOF.KEY:FORMAT" or "KEY:FORMAT", such as "it_attends.share:.0%";
     ``links`` : knows the values.
     """
-    return links.glue(*content.partition(":")[::2])
+    name, _, form = content.partition(":")
+    return links.glue(name, form)
 
 
 def _cited(links: "BookLinks", content: str) -> str:

@@ -56,9 +56,8 @@ def draw(figure: Figure) -> tuple[str, str, bool]:
         _rasterize_large_clouds(figure)
         figure.set_size_inches(min(width, WIDE), height)
         if _clashes(figure) > clashes:
-            figure.set_size_inches(
-                width * growth, height * growth
-            )  # it scrolls, if need be
+            # It scrolls, if need be.
+            figure.set_size_inches(width * growth, height * growth)
         wide = _svg(figure)
         stacked_height = _stack(figure)
         figure.set_size_inches(NARROW, stacked_height or height)
