@@ -13,14 +13,14 @@ def attend(query=True, key=True, value=False, early=False, layout="interleaved",
 
     def attended(fused, positions):
         positions = positions if late is None else positions - late
-        wide = rotate(fused, positions, layout).chunk(3, -1)
-        parts = fused.chunk(3, -1)
-        whether = zip(parts, wide, (query, key, value), strict=True)
-        turned = [
-            (w if early else rotate(x, positions, layout)) if turn else x
-            for x, w, turn in whether
-        ]
-        return attention(*turned)[0]
+        parts = [*fused.chunk(3, -1)]
+        rotated_as_one = rotate(fused, positions, layout).chunk(3, -1)
+        for i, turn in enumerate((query, key, value)):
+            if turn and early:
+                parts[i] = rotated_as_one[i]
+            elif turn:
+                parts[i] = rotate(parts[i], positions, layout)
+        return attention(*parts)[0]
 
     return attended
 

@@ -102,13 +102,23 @@ def causal(ids):
 
 def cut(ids, spans, names, *, each=False, same=False, mark=True, named=True, end=True):
     """Do as the page does, but for what is asked for."""
-    source, target, last = [], [], 0
-    for (a, b), name in zip(spans, names, strict=False):
-        name = names[0] if same else name
-        source += [*ids[last:a], *[name] * (((b - a) if each else 1) if mark else 0)]
-        target += [*[name] * named, *ids[a:b]]
+    source = []
+    target = []
+    last = 0
+    for (a, b), own in zip(spans, names, strict=False):
+        name = names[0] if same else own
+        source += ids[last:a]
+        if mark and each:
+            source += [name] * (b - a)
+        elif mark:
+            source.append(name)
+        if named:
+            target.append(name)
+        target += ids[a:b]
         last = b
-    return source + ids[last:], target + [names[len(spans)]] * end
+    if end:
+        target.append(names[len(spans)])
+    return source + ids[last:], target
 
 
 def changed(**how):
