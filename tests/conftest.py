@@ -5,6 +5,8 @@ With JITTER set to a number every test computes as another processor would:
 """
 
 import asyncio
+import functools
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -17,6 +19,7 @@ from jitter.rounding import Rounding
 
 SEED = os.environ.get("JITTER", "off")
 THREADS = torch.get_num_threads()
+CACHING = ("lmcourse", "studies", "wrong_answers")  # packages that keep models
 
 
 def pytest_collection_modifyitems(items):
@@ -65,6 +68,29 @@ def pytest_runtest_setup(item):
 def pytest_runtest_call(item):
     with no_other_loop(item):
         return (yield)
+
+
+def empty_caches():
+    """Empty the caches of functions of test files, the course and the studies."""
+    kind = type(functools.cache(len))
+    for cached in [each for each in gc.get_objects() if type(each) is kind]:
+        package = (cached.__module__ or "").partition(".")[0]
+        if package in CACHING or package.startswith("test_"):
+            cached.cache_clear()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def memory():
+    """Forget, when a file of tests has ended, the models that it loaded and kept.
+
+    Functions that load a model keep it as long as their process lives. A worker of pytest's
+    runs many files, and would hold the models of all of them: several GB, of which there
+    are as many as workers. Caches of other modules stay, such as that of `jitter.rounding`,
+    which registers what can be registered only once.
+    """
+    yield
+    empty_caches()
+    gc.collect()
 
 
 @pytest.fixture(autouse=True)

@@ -33,3 +33,46 @@ def test_what_drives_a_browser_may_come_before_what_does_not(tmp_path):
     run = [sys.executable, "-m", "pytest", *plugins, "--rootdir", tmp_path, path]
     done = subprocess.run(run, cwd=TESTS, capture_output=True)
     assert b"3 passed" in done.stdout, done.stdout.decode()
+
+
+KEEPS = """
+from functools import cache
+
+@cache
+def model():
+    return bytearray(2**20)
+
+def test_it_is_loaded_once():
+    assert model() is model()
+"""
+
+FORGOTTEN = """
+import test_a
+from jitter import rounding
+
+def test_what_an_earlier_file_loaded_is_forgotten():
+    assert test_a.model.cache_info().currsize == 0
+    rounding.multiplier(1)
+
+def test_what_this_file_loads_is_kept():
+    test_a.model()
+
+def test_and_still_there():
+    assert test_a.model.cache_info().currsize == 1
+"""
+
+KEPT = """
+from jitter import rounding
+
+def test_what_others_keep_is_kept():
+    assert rounding.multiplier.cache_info().currsize > 0
+"""
+
+
+def test_models_are_kept_as_long_as_a_file_of_tests(tmp_path):
+    for name, code in {"a": KEEPS, "b": FORGOTTEN, "c": KEPT}.items():
+        (tmp_path / f"test_{name}.py").write_text(code)
+    plugins = ["-p", "conftest", "-p", "no:cacheprovider", "-o", "addopts="]
+    run = [sys.executable, "-m", "pytest", *plugins, "--rootdir", tmp_path, tmp_path]
+    done = subprocess.run(run, cwd=TESTS, capture_output=True)
+    assert b"5 passed" in done.stdout, done.stdout.decode()
