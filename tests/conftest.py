@@ -5,6 +5,7 @@ With JITTER set to a number every test computes as another processor would:
 """
 
 import asyncio
+import ctypes
 import functools
 import gc
 import os
@@ -79,18 +80,27 @@ def empty_caches():
             cached.cache_clear()
 
 
+def return_free_memory():
+    """Give free memory back to the system, where the C library can (glibc)."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
 @pytest.fixture(autouse=True, scope="module")
-def memory():
+def _forget_models():
     """Forget, when a file of tests has ended, the models that it loaded and kept.
 
     Functions that load a model keep it as long as their process lives. A worker of pytest's
     runs many files, and would hold the models of all of them: several GB, of which there
-    are as many as workers. Caches of other modules stay, such as that of `jitter.rounding`,
-    which registers what can be registered only once.
+    are as many as workers. What was freed stays with the process, too, until the C library
+    is asked for it. Caches of other modules stay, such as that of `jitter.rounding`, which
+    registers what can be registered only once.
     """
     yield
     empty_caches()
     gc.collect()
+    return_free_memory()
 
 
 @pytest.fixture(autouse=True)

@@ -1,8 +1,12 @@
 """What all tests have."""
 
+import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 TESTS = Path(__file__).parents[1]  # in which the conftest.py of all tests lies
 
@@ -76,3 +80,35 @@ def test_models_are_kept_as_long_as_a_file_of_tests(tmp_path):
     run = [sys.executable, "-m", "pytest", *plugins, "--rootdir", tmp_path, tmp_path]
     done = subprocess.run(run, cwd=TESTS, capture_output=True)
     assert b"5 passed" in done.stdout, done.stdout.decode()
+
+
+FREED = """
+from pathlib import Path
+
+def megabytes():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE / 2**20
+
+def test_much_is_freed():
+    blocks = [bytearray(1000) for _ in range(200_000)]
+    global last, full
+    last = blocks[-1]  # behind all others, so that they stay with the process
+    full = megabytes()
+"""
+
+RETURNED = """
+import test_a
+
+def test_what_was_freed_is_the_systems_again():
+    assert test_a.megabytes() < test_a.full - 150
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="needs glibc's malloc_trim")
+def test_freed_memory_does_not_stay_with_the_worker(tmp_path):
+    freed = FREED.replace("PAGE", str(os.sysconf("SC_PAGE_SIZE")))
+    (tmp_path / "test_a.py").write_text(freed)
+    (tmp_path / "test_b.py").write_text(RETURNED)
+    plugins = ["-p", "conftest", "-p", "no:cacheprovider", "-o", "addopts="]
+    run = [sys.executable, "-m", "pytest", *plugins, "--rootdir", tmp_path, tmp_path]
+    done = subprocess.run(run, cwd=TESTS, capture_output=True)
+    assert b"2 passed" in done.stdout, done.stdout.decode()
