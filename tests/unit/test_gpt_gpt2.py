@@ -104,7 +104,7 @@ def test_the_reader_s_choice_is_the_default(written, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model_type": "llama"}, "model_type is 'llama', not .*unset LMCOURSE_BERT or LM"),
+        ({"model_type": "llama"}, "model_type is 'llama', not .*unset LMCOURSE_BERT, LM"),
         ({"activation_function": "relu"}, "activation_function is 'relu', not 'gelu_new'"),
         ({"tie_word_embeddings": False}, "tie_word_embeddings is False, not True"),
         ({"n_head": 5}, "describes no gpt2: .*5 heads do not divide d_model = 24"),
