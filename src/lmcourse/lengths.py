@@ -222,7 +222,7 @@ def train_position_model(
     training = sonnet_ids()[0]
 
     def loss_at(step):
-        """Return the mean loss of a random batch of windows, in nats.
+        """Return the mean loss of both answers on 32 random windows, in nats, a Tensor.
 
         `train_model` asks for it; ``step`` is not used.
         """

@@ -87,6 +87,7 @@ class SequenceModel(nn.Module):
         Parameters
         ----------
         ids : int64 Tensor of shape (batch, tokens)
+            Letters as numbers from 0 to 19.
 
         Returns
         -------

@@ -85,8 +85,8 @@ def note_verdicts(notebook: NotebookNode, whole: bool) -> dict:
     dict
         - ``models``: environment variable of each model that the page asked for → the
           model's name,
-        - ``findings``: how many cells are findings,
-        - ``proofs``: how many cells are proofs and ran to their end,
+        - ``findings``: how many cells ran a finding, whether it holds or not,
+        - ``proofs``: how many cells are proofs, findings among them, and ran to their end,
         - ``statements``: how many statements (`count_checks`) all cells check that ran to
           their end,
         - ``proven``: how many of these statements are in proofs.

@@ -79,8 +79,9 @@ def grade_submission(path: Path, folder: Path, limits: Namespace) -> list[dict]:
     folder : Path
         That of all submissions, from which paths are told.
     limits : Namespace
-        What it may use, the options of the command: ``cell`` and ``seconds``, for a cell
-        and for all; ``memory``, in GiB; ``unsafe``, whether it is not shut in.
+        What it may use, the options of the command: ``cell``, the seconds for a cell, and
+        for all calls of one answer; ``seconds``, for the whole notebook; ``memory``, in
+        GiB; ``unsafe``, whether it is not shut in.
 
     Returns
     -------

@@ -204,7 +204,8 @@ class Sandbox:
         Parameters
         ----------
         memory : float
-            How much its processes may use together, in GiB.
+            How much its processes may use together, in GiB, beside what they use once it
+            has begun (`begin`).
         unsafe : bool
             Whether it runs with the caller's rights and network, not shut in.
         """

@@ -44,7 +44,7 @@ def hash_answer(key: str, letter: str) -> str:
     key : str
         That of the choices, so that the same letter has another hash in each task.
     letter : str
-        The right one, such as "b".
+        The right one, such as "b"; `NONE_IS_RIGHT` if none is.
 
     Returns
     -------
@@ -111,7 +111,10 @@ def add_feedback(app: Sphinx, doctree: nodes.document) -> None:
 
     That is what the chapter's text says of the option, or else, of a wrong one, what the
     task's check says of its letter. Choices outside of a *predict*, *spot* or *judge* task
-    are reported as a warning, and so is a letter on which page and check disagree.
+    are reported as a warning. With the default models, so is a letter on which page and
+    check disagree. With others, a note is put behind the choices if the check refuses the
+    page's letter, or if the page says that none is right (`NONE_IS_RIGHT`): it says with
+    which models they were found.
 
     Sphinx calls this when a page has been read; ``doctree`` is the page, changed in place.
     """

@@ -18,8 +18,9 @@ class FirstScreen(SphinxTransform):
     def apply(self) -> None:
         """Move code behind the page's first figure; a page without one stays as it is.
 
-        Moved are the folded cells before it that show nothing, such as imports; and, if a
-        folded cell draws the figure, that cell's own code, which comes last.
+        Moved are the folded cells before it that show nothing, such as imports, and stand
+        in a section itself, not in a task; and, if a folded cell draws the figure, that
+        cell's own code, which comes last.
         """
         figure = next(self.document.findall(nodes.figure), None)
         if figure is None:

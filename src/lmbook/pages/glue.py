@@ -96,8 +96,8 @@ class GlueText(PasteTextRole):
         """Return the formatted value as an inline node, and no messages.
 
         The role's text is "NAME:FORMAT", "NAME" being "KEY" or "PROOF.KEY". A name without
-        a value is a warning, and nothing is returned. A value of another page
-        ("PAGE::NAME") is left to myst-nb.
+        a value, or a value that has no such format, is a warning, and nothing is returned.
+        A value of another page ("PAGE::NAME") is left to myst-nb.
         """
         if "::" in self.text:
             return super().run()  # of another page

@@ -340,8 +340,9 @@ def wrong_partners(asked) -> np.ndarray:
     The next pair is the one whose first word has the next higher number; after the last
     comes the first.
 
-    ``asked`` : int array of shape (questions, 4), the numbers of a, b, c and d, "a is to b
-    as c is to d". Returned is such an array, without questions whose new b is d.
+    ``asked`` : int array of shape (questions, 4), the words a, b, c and d of each question,
+    "a is to b as c is to d", by their rows in the table of vectors. Returned is such an
+    array, without questions whose new b is d.
     """
     partner = dict(asked[:, :2].tolist())
     firsts = sorted(partner)

@@ -281,12 +281,15 @@ def held_out(tokenizer):
 
 
 def count_ngrams(folder, steps):
-    """Ask n-gram models of the training text for the likeliest next character.
+    """Ask n-gram models for the likeliest next character at places of the test sonnets.
+
+    They have counted the training text. The places are those of `held_out`.
 
     Parameters
     ----------
     folder : Path
-        ``likeliest.npy`` is saved there, (orders, places).
+        ``likeliest.npy`` is saved there, int (orders, places): the id of each order's
+        likeliest character at each place.
     steps : sequence of int
         Unused.
 

@@ -306,8 +306,8 @@ def completed_not_answered(page: Page):
     page : Page
         ``model`` and ``tokenizer`` are SmolLM2's; ``CAPITAL_IS`` is a sentence to complete,
         with {} for the country; ``study["asks"]`` is a list of dict, one a question and
-        form: ``task``, "capitals" for one; ``form``, "template" for one; ``word``, the
-        country; ``right``, bool.
+        form: ``task``, "capitals" for one; ``form``, such as "template", in the
+        model's chat template; ``word``, the country; ``right``, bool.
 
     Returns
     -------

@@ -1000,8 +1000,9 @@ def far_ends(model, **options) -> dict[str, float]:
     ----------
     model : lengths.PositionModel
     **options
-        What attention is given besides: ``rotate``, a function that turns queries and keys,
-        or ``mask``, a bool Tensor (128, 128), which keys each query may see.
+        Given to attention in place of the model's own: ``rotate``, a function that turns
+        queries and keys, or ``mask``, a bool Tensor (128, 128), True for the keys that each
+        query may see.
 
     Returns
     -------

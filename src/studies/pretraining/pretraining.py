@@ -68,7 +68,8 @@ def cut(text, tokenizer, overlap=False):
     text : str
     tokenizer : BertTokenizerFast
     overlap : bool
-        Whether each passage begins in the middle of the one before; else at its end.
+        Whether a passage begins at every line of the poem, or only where the one before
+        ended.
     """
     return list(passages(text, tokenizer, TRAINING["room"], overlap))
 

@@ -686,8 +686,9 @@ def gradients_vanish_or_explode(page: Page):
     page : Page
         Functions: ``layers`` returns a dict, name → fresh layer: an RNN, one with large
         weights, an LSTM, one whose forget gates begin open, in this order;
-        ``gradient_by_distance`` takes a layer and returns the gradient's length by how many
-        tokens back, a Tensor (64,), relative to the last token's.
+        ``gradient_by_distance`` takes a layer and returns the length of the gradient of the
+        last state by the input so many tokens back, a Tensor (64,), relative to that by the
+        last token's input (the median over 16 random texts).
 
     Returns
     -------

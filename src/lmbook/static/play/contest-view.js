@@ -104,9 +104,11 @@ const mean = (vectors) =>
   Array.from(vectors[0], (_, i) => vectors.reduce((sum, v) => sum + v[i], 0) / vectors.length);
 
 /**
- * Draw a lean as a bar from the middle: to the right for verbs, to the left for nouns.
+ * Draw a lean as a bar from the middle: to the right for verbs, to the left for nouns; beside it
+ * the number and the side, "neither" below `LEAST`.
  *
- * @param {number} value the lean, above 0 to the verbs
+ * @param {number} value the lean: how far the word's vector, brought to length 1, is from the
+ *   middle along the level's direction; above 0 to the verbs
  */
 function leaning(value) {
   const share = Math.min(1, Math.abs(value) / FULL) / 2;

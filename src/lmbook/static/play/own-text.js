@@ -241,7 +241,7 @@ export function mount(element, data, context) {
   }
 
   /**
-   * How long a text is, in words; "" for none.
+   * A sentence on how many characters a text has, and how many different ones; "" for none.
    *
    * @param {string[]} characters of the text, those that are learned
    */

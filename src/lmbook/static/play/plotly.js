@@ -213,7 +213,7 @@ function sliderFields(plot) {
       /** @type {any} */ (plot).on("plotly_sliderchange", (/** @type {any} */ change) => {
         if (change.slider._index === number) at = change.slider.active;
       });
-      /* Put it at a step; one that it does not have changes nothing. */
+      /* Put the slider at a step, by its position; one that it does not have changes nothing. */
       const set = (/** @type {number} */ step) => {
         if (!(step in steps)) return;
         at = step;

@@ -79,8 +79,8 @@ export function nearest(vectors) {
 }
 
 /**
- * How frequent each word is in each text, weighted by its rarity (TF-IDF, as scikit-learn has
- * it with the logarithm of counts).
+ * How frequent each word (letters, digits, "_") is in each text, weighted by its rarity, each
+ * vector brought to length 1 (TF-IDF, as scikit-learn has it with the logarithm of counts).
  *
  * @param {string[]} texts
  * @returns {Float64Array[]} one for each text, (words,)

@@ -158,7 +158,7 @@ function takeWritten(text, games, lines) {
 
 /**
  * Mount the view *shannon*: the reader guesses a line letter by letter, and models guess the same
- * letters. In it, a line is a number, its position.
+ * letters. A parameter `line` that is a number is the line's position in `data.lines`.
  *
  * @param {HTMLElement} element empty
  * @param {Settings} data
@@ -490,7 +490,7 @@ export function mount(element, data, context) {
   }
 
   /**
-   * A space is a guess, and presses no button.
+   * When the space key is released: it was a guess (`press`), and presses no button.
    *
    * @param {KeyboardEvent} event
    */

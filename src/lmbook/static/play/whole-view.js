@@ -302,7 +302,7 @@ export function mount(element, data, context) {
 
   /* Load the model that talks, and answer if the line or the switch is another than at first. */
   async function load() {
-    const arrived = await loading.bring();
+    const arrived = await loading.bring(); // null: it was stopped; undefined: an error, told
     if (arrived !== undefined) isHere = Boolean(arrived);
     if (isHere) {
       loadStatus.textContent = "The model is here: change the text.";

@@ -175,7 +175,8 @@ export function mount(element, { poems, names, levels, first }) {
     );
   }
 
-  /* Draw the poem, and say what the model makes of it. */
+  /* Draw the poem, coloured by the chosen section, or else by the one that the model, at its last
+   * level, holds likeliest for the whole text; and say what the model makes of it. */
   function draw() {
     const shownSection = section ?? argmax(poems[poem].printed[levels.length - 1]);
     sectionChoice.value = String(shownSection);

@@ -20,9 +20,9 @@ def compare_named(name, got, want, mistakes=None):
     ----------
     name : str
         What messages call the array.
-    got, want : array
+    got, want : array or Tensor
         The reader's and the right one.
-    mistakes : dict of str to array, optional
+    mistakes : dict of str to array or Tensor, optional
         Diagnosis → the array that this mistake gives.
 
     Raises
@@ -155,8 +155,9 @@ class Passes:
 
         Parameters
         ----------
-        *mistakes : dict of str to array
-            For each input: diagnosis → the gradient of this input that the mistake gives.
+        *mistakes : dict of str to array or Tensor
+            For each input, in their order: diagnosis → the gradient of this input that the
+            mistake gives. Those of the last inputs may be left out.
 
         Raises
         ------
