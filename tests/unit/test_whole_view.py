@@ -10,7 +10,7 @@ from lmcourse.gpt.inside import lens
 from lmcourse.masking import MaskedBert
 from lmcourse.mini_bert import load_mini_bert
 from lmcourse.tokenization import CharTokenizer
-from lmcourse.views.whole import read, strongest_look
+from lmcourse.views.whole import _neurons, read, strongest_look
 
 TEXT = "a <b>b"
 
@@ -103,3 +103,11 @@ def test_what_cannot_be_shown_is_told(gpt, bert):
             views.whole(bert=(text, *bert))
     with pytest.raises(ValueError, match="1 to 40 tokens"):
         views.whole(bert=("[MASK] " + "sun " * 60, *bert))
+
+
+def test_of_tokens_that_are_the_same_but_for_rounding_the_first_is_told():
+    changes = torch.tensor([[0.1, -0.2, -0.2 - 2e-7, 0.1 + 2e-7]])
+    ((number, _, raised, _, lowered, _),) = _neurons(
+        torch.tensor([1]), torch.ones(2), changes
+    )
+    assert (number, raised, lowered) == (1, 0, 1)
