@@ -20,7 +20,7 @@ from lmcourse.views.view import View
 ROOM = 40  # tokens that a picture has rows for
 NUMBERS = 8  # of a vector that are shown
 LENS, NEURONS, NEXT = 5, 6, 10  # words of a layer; neurons of a layer; next tokens
-ROUNDING = 1e-6  # by how much probabilities may differ between processors
+ALIKE = 0.99  # of the largest change: what differs by less may be rounding
 STORED_NEXT = 5  # next tokens on paper
 
 
@@ -504,8 +504,8 @@ def _neurons(strongest, values, changes) -> list[list]:
     high = changes.amax(-1)
     low = changes.amin(-1)
     # Of tokens that are the same but for rounding the first, on every processor.
-    raised = (changes >= high[:, None] - ROUNDING).int().argmax(-1)
-    lowered = (changes <= low[:, None] + ROUNDING).int().argmax(-1)
+    raised = (changes >= ALIKE * high[:, None]).int().argmax(-1)
+    lowered = (changes <= ALIKE * low[:, None]).int().argmax(-1)
     columns = zip(
         strongest.tolist(),
         values[strongest].tolist(),
