@@ -81,7 +81,7 @@ lab: html  ## open the chapters as notebooks in JupyterLab, in work/, which no b
 references: html  ## rewrite the executed references that `make test` compares with (PAGE=attention: that one)
 	$(PY) tests/references.py $(PAGE)
 
-studies: $(STAMP)  ## run all studies, and make the small models and the stored runs of data/ anew, some hours on one core
+studies: $(STAMP)  ## run all studies, and make the small models and the stored runs of data/ anew, some 18 hours on one core
 	$(PY) -m studies --write
 
 bench: html  ## run every benchmark

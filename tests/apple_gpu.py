@@ -21,8 +21,9 @@ class OnGpu(torch.Tensor):
 class AppleGpu(TorchFunctionMode):
     """Let "mps" be a device, inside a ``with``.
 
-    A float64 there is a TypeError, as with PyTorch; a CPU's tensor among those on the GPU
-    is a RuntimeError, unless it has no axes or is an index; so is NumPy.
+    As with PyTorch, a float64 there is a TypeError, and so is NumPy that reads a tensor
+    there. A CPU's tensor among those on the GPU is a RuntimeError, unless it has no axes,
+    is an index, or is copied there.
     """
 
     def __torch_function__(self, function, types, args=(), kwargs=None):

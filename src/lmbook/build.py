@@ -17,10 +17,10 @@ import sys
 from pathlib import Path
 
 from lmbook import fingerprint
-from lmbook.arguments import path_argument
 from lmbook.execute.keys import ROOT, build_folder, reader_settings
 from lmbook.pages.course import CourseError, read_course, read_yaml
 from lmbook.publish.addresses import repository
+from lmcourse.arguments import path_argument
 
 OF_SPHINX = ("html", ".doctrees", "jupyter_execute")
 NO_COLAB = "No page has a button Open in Colab: set GITHUB_REPOSITORY, or a GitHub remote."

@@ -118,10 +118,12 @@ class Family(nn.Module):
         ------
         ValueError
             If ids are not whole numbers in two axes, or one is not in the vocabulary; the
-            same of ``written``, of an encoder-decoder.
+            same of ``written``, of an encoder-decoder, or if it is given none.
         """
         states = self.read(ids)
         if self.writer is not None:
+            if written is None:
+                raise ValueError("an encoder-decoder needs `written`: begin with one id")
             check_ids(written, len(self.bias))
             written = written.to(states.device)
             states, _ = self.writer(

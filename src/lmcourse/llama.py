@@ -295,7 +295,8 @@ class Llama(nn.Module):
         Raises
         ------
         ValueError
-            If there is no token, or more than the context.
+            If there is no token, or more than the context, or one is not in the
+            vocabulary.
         """
         x = self.embed(ids)
         layers = [None] * len(self.blocks)

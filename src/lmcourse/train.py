@@ -8,10 +8,10 @@ import json
 import sys
 from contextlib import nullcontext, suppress
 from dataclasses import fields
-from pathlib import Path
 
 import torch
 
+from lmcourse.arguments import path_argument
 from lmcourse.data import POEMS, fingerprint, load_corpus, load_texts, train_val_test_split
 from lmcourse.files import locked
 from lmcourse.gpt import checkpoints
@@ -132,11 +132,6 @@ def _setting(text):
     return name, value
 
 
-def _path(text):
-    """Return the path that an option names; ``~`` is the home folder. ``text`` : str."""
-    return Path(text).expanduser()
-
-
 def parse(arguments):
     """Read the command line.
 
@@ -179,7 +174,9 @@ def parse(arguments):
         help="another value for a field of GPTConfig or TrainingConfig, such as "
         "--set dropout=0.2; may be given again",
     )
-    parser.add_argument("--out", type=_path, required=True, help="the checkpoint, one file")
+    parser.add_argument(
+        "--out", type=path_argument, required=True, help="the checkpoint, one file"
+    )
     parser.add_argument("--steps", type=int)
     parser.add_argument("--evaluate-every", type=int, help="steps between checkpoints")
     parser.add_argument("--target-loss", type=float, help="stop at this validation loss")
@@ -187,7 +184,9 @@ def parse(arguments):
     parser.add_argument(
         "--threads", type=int, default=1, help="of a CPU; 1 suits small models"
     )
-    parser.add_argument("--export", type=_path, help="the finished model alone, one file")
+    parser.add_argument(
+        "--export", type=path_argument, help="the finished model alone, one file"
+    )
     parser.add_argument(
         "--resume", action="store_true", help="go on where --out stands, if it is there"
     )

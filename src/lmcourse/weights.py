@@ -93,10 +93,10 @@ def read_header(path):
 
 
 def read_record(path):
-    """Return the record that `save_model` wrote into the file at ``path``, a dict.
+    """Return the record in a file of `save_model` or of `save_adapters`, a dict.
 
-    It says how the model was made, and stands as JSON in the metadata of the safetensors
-    file; ValueError if there is none.
+    It says how the tensors at ``path`` were made, and stands as JSON in the metadata of the
+    safetensors file; ValueError if there is none.
     """
     _, metadata = read_header(path)
     if "record" not in metadata:

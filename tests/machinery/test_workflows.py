@@ -68,6 +68,11 @@ TESTED = [
 ]
 
 
+def test_the_jobs_that_test_are_known():
+    """Else the tests below would have nothing to do, and nobody would see it."""
+    assert {("book", "tests"), ("weekly", "steady")} <= set(TESTED)
+
+
 def rehearse(name, job, folder, status):
     """Run a job's steps that ask for rights, with a ``sudo`` that does nothing.
 

@@ -98,3 +98,9 @@ def test_at_first_it_knows_nothing_and_no_block_adds_anything(tokenizer, kind):
 def test_an_unknown_family_is_refused():
     with pytest.raises(ValueError, match="no family 'decoders'; there are: decoder, enc"):
         Family("decoders", 30)
+
+
+def test_an_encoder_decoder_asks_for_what_it_has_written():
+    model = Family("encoder-decoder", 6, d_model=12, heads=3)
+    with pytest.raises(ValueError, match="needs `written`"):
+        model(torch.tensor([[1, 2]]))

@@ -392,6 +392,16 @@ def test_an_earlier_table_is_replaced_as_a_whole_and_not_written_over(tmp_path, 
     assert "b.ipynb" in (tmp_path / name).read_text()
 
 
+@pytest.mark.parametrize("name", ["grades.csv", "grades.html"])
+def test_marks_that_others_may_not_read_stay_so(tmp_path, name):
+    (tmp_path / name).write_text("the earlier table")
+    (tmp_path / name).chmod(0o600)
+    with marks.Table(tmp_path) as table:
+        table.add([{"submission": "b.ipynb", "task": "a.b", "verdict": "right"}])
+    assert "b.ipynb" in (tmp_path / name).read_text()
+    assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+
+
 def test_where_no_mark_can_be_written_nothing_is_run(monkeypatch, tmp_path, capsys):
     def grade_all(*asked):
         raise AssertionError("a notebook was run")

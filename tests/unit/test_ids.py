@@ -1,4 +1,4 @@
-"""Ids that are none of a model's: every kind of model says so in its own words."""
+"""Ids that are none of a model's: every kind of model says so before it looks them up."""
 
 import pytest
 import torch

@@ -49,6 +49,20 @@ def test_a_store_that_was_not_written_to_its_end_is_made_again(
     assert (lib / "play" / name / "about.json").read_text() == whole
 
 
+def test_a_store_that_is_made_again_leaves_the_files_of_a_site_alone(tmp_path, monkeypatch):
+    """A site's large files are links to them: written over, they are torn for a while."""
+    monkeypatch.setitem(play.STORES, "talker", lambda: b"x" * 10)
+    work = tmp_path / "work"
+    play.stage("talker", tmp_path / "lib", work)
+    (about,) = work.glob("*/about.json")
+    (part,) = work.glob("*/0.bin")
+    (tmp_path / "site.bin").hardlink_to(part)
+    about.write_text("torn")
+    play.stage("talker", tmp_path / "lib", work)
+    assert part.read_bytes() == b"x" * 10
+    assert not part.samefile(tmp_path / "site.bin")
+
+
 def gpt_2(path):
     write_gpt2(path, std=0.02)
 

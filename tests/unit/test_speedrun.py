@@ -233,6 +233,13 @@ def test_an_entry_may_lie_at_home(tmp_path, monkeypatch, capsys):
     assert "mine.py defines no train" in capsys.readouterr().err
 
 
+def test_an_entry_may_use_its_own_name(tmp_path, capsys):
+    (tmp_path / "mine.py").write_text("open(__file__ + '.txt', 'w').close()")
+    assert bench.main("--with", str(tmp_path / "mine.py")) == 1
+    assert "mine.py defines no train" in capsys.readouterr().err
+    assert (tmp_path / "mine.py.txt").is_file()
+
+
 def test_the_pages_entry_is_a_file_of_its_own(tmp_path, monkeypatch):
     (cell,) = [c for c in page_cells("scaling") if "def train(training" in c.source]
     file = tmp_path / "mine.py"

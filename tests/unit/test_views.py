@@ -3,6 +3,8 @@
 import hashlib
 import json
 import re
+import subprocess
+import sys
 from xml.etree import ElementTree
 
 import bs4
@@ -469,3 +471,8 @@ def test_the_parts_of_a_block_are_legible_without_the_sites_styles():
     for part in parts:
         assert (part.get("fill"), part.get("stroke")) == ("none", "currentColor")
         assert part.find("text").get("fill") == "currentColor"
+
+
+def test_a_page_with_views_does_not_wait_for_libraries_of_training():
+    code = "import sys, lmcourse.views; sys.exit('accelerate' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -10,7 +10,7 @@ from lmcourse.gpt.inside import lens
 from lmcourse.masking import MaskedBert
 from lmcourse.mini_bert import load_mini_bert
 from lmcourse.tokenization import CharTokenizer
-from lmcourse.views.whole import _neurons, read, strongest_look
+from lmcourse.views.whole import _neurons, read, strongest_attention
 
 TEXT = "a <b>b"
 
@@ -84,12 +84,12 @@ def test_without_its_strongest_neuron_a_layer_says_what_is_told(gpt, bert):
         assert change.min().item() == pytest.approx(less, abs=1e-3)
 
 
-def test_the_strongest_look_leaves_out_the_first_token_and_the_place():
+def test_the_strongest_attention_leaves_out_the_first_token_and_the_place():
     data = {"ids": [5, 6, 7], "place": 2}
     rows = [[0] * 6 + [700, 100, 200], [0] * 6 + [500, 300, 200]]
-    assert strongest_look(data | {"weights": [rows]}, 0) == (1, 1, 300)
+    assert strongest_attention(data | {"weights": [rows]}, 0) == (1, 1, 300)
     alone = {"ids": [5], "place": 0, "weights": [[[1000]]]}
-    assert strongest_look(alone, 0) == (0, 0, 1000)
+    assert strongest_attention(alone, 0) == (0, 0, 1000)
 
 
 def test_what_cannot_be_shown_is_told(gpt, bert):
@@ -105,9 +105,27 @@ def test_what_cannot_be_shown_is_told(gpt, bert):
         views.whole(bert=("[MASK] " + "sun " * 60, *bert))
 
 
-def test_of_tokens_that_are_the_same_but_for_rounding_the_first_is_told():
+def test_of_tokens_that_are_the_same_but_for_rounding_the_first_is_named():
     changes = torch.tensor([[0.1, -0.2, -0.2 - 2e-7, 0.1 + 2e-7]])
     ((number, _, raised, _, lowered, _),) = _neurons(
         torch.tensor([1]), torch.ones(2), changes
     )
     assert (number, raised, lowered) == (1, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "first"),
+    [
+        ([0.1, 0.102, -0.202], 1),  # two in a hundred more is no rounding
+        ([0.1, 0.1005, -0.2005], 0),
+        ([-3e-9, -1e-9, -2e-9], 1),  # nothing but rounding: none is above 0
+    ],
+)
+def test_a_token_that_changes_more_is_named_wherever_it_stands(changes, first):
+    changes = torch.tensor([changes])
+    ((_, _, raised, more, _, _),) = _neurons(torch.tensor([1]), torch.ones(2), changes)
+    assert raised == first
+    assert more == pytest.approx(changes[0, first].item(), abs=1e-4)
+    ((_, _, _, _, lowered, less),) = _neurons(torch.tensor([1]), torch.ones(2), -changes)
+    assert lowered == first
+    assert less == pytest.approx(-changes[0, first].item(), abs=1e-4)

@@ -31,8 +31,8 @@ from statistics import median
 
 import torch
 
-from lmbook.arguments import path_argument
 from lmbook.bench import report
+from lmcourse.arguments import path_argument
 from studies.scaling.speedrun import SETTINGS, WAYS, Refused, entry_of, judge
 
 TRIAL_STEPS = 100  # steps in which numbers of threads are compared
@@ -56,7 +56,7 @@ def load_entry(path):
         If the file cannot be run, or has no such function.
     """
     try:
-        entry = runpy.run_path(path).get("train")
+        entry = runpy.run_path(str(path)).get("train")
     except Exception as error:
         raise Refused(f"{path} cannot be run: {type(error).__name__}: {error}") from error
     if not callable(entry):

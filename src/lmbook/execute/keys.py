@@ -37,7 +37,7 @@ def build_folder(root: Path) -> Path:
     ``LMBOOK_BUILD`` names there; ``~`` in it is the home folder.
     """
     named = os.environ.get("LMBOOK_BUILD") or "_build"
-    return root / Path(named).expanduser()
+    return root / os.path.expanduser(named)
 
 
 def hash_json(value: object) -> str:

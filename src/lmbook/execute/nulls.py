@@ -19,12 +19,12 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import lmcourse.figures
-from lmbook.arguments import path_argument
 from lmbook.execute.keys import ROOT
 from lmbook.execute.placed import is_placed_proof, proof_name
 from lmbook.execute.run import page_notebook, require_chapter
 from lmbook.execute.verdicts import code_cells, insert_values
 from lmbook.pages.course import CourseError
+from lmcourse.arguments import path_argument
 from studies.findings import Page, Proof, find, plain_values, same_draws, values_unchecked
 
 

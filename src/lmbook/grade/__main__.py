@@ -9,10 +9,10 @@ import argparse
 import sys
 from functools import partial
 
-from lmbook.arguments import path_argument
 from lmbook.grade.marks import Table, grade_submission
 from lmbook.grade.pool import grade_all
 from lmbook.grade.sandbox import why_no_sandbox
+from lmcourse.arguments import path_argument
 
 
 def main() -> int:

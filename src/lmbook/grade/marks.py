@@ -5,6 +5,7 @@ import csv
 import json
 import pickle
 import re
+import stat
 from argparse import Namespace
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -486,10 +487,18 @@ class Table:
         self._file.close()
         self.rows.sort(key=lambda row: row["submission"])
         table = pd.DataFrame(self.rows, columns=list(COLUMNS))
-        write_whole(self.folder / "grades.csv", table.to_csv(index=False))
+        _replace(self.folder / "grades.csv", table.to_csv(index=False))
         with pd.option_context("display.max_colwidth", None):
             body = table.to_html(index=False, escape=True, border=0)
         head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Grades</title>'
         head += "<style>td { vertical-align: top; padding-right: 1em }</style>"
-        write_whole(self.folder / "grades.html", f"{head}{body}</html>\n")
+        _replace(self.folder / "grades.html", f"{head}{body}</html>\n")
         self.part.unlink()
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a table of marks; who may read one that was there may read this one."""
+    rights = stat.S_IMODE(path.stat().st_mode) if path.is_file() else None
+    write_whole(path, text)
+    if rights is not None:
+        path.chmod(rights)

@@ -354,8 +354,8 @@ def _write_store(name: str, content: bytes, folder: Path) -> dict:
         about |= {"parts": len(parts), "key": folder.name}
     folder.mkdir(parents=True, exist_ok=True)
     for file, written in files.items():
-        (folder / file).write_bytes(written)
-    write_whole(folder / "about.json", json.dumps(about))
+        write_whole(folder / file, written)
+    write_whole(folder / "about.json", json.dumps(about))  # last: now the store is whole
     return about
 
 

@@ -16,10 +16,10 @@ from pathlib import Path
 
 from pypdf import PdfReader
 
-from lmbook.arguments import path_argument
 from lmbook.browser import find_chromium
 from lmbook.execute.keys import ROOT, build_folder
 from lmbook.pages.course import CourseError, parts_in_contents, read_yaml
+from lmcourse.arguments import path_argument
 from lmcourse.files import write_whole
 
 HERE = Path(__file__).parent

@@ -174,11 +174,11 @@ def laws(ours, published):
 
 
 def shards(counts):
-    """Return a table of what each of eight processes holds in memory, by what is sharded.
+    """Return a table of what each of eight processes holds in memory, by what they share.
 
-    What is sharded is split among them, as in ZeRO's stages 1, 2 and 3: each process holds
-    an eighth of it, and all of the rest. A parameter has 16 bytes: weight, gradient and
-    AdamW's two averages, four each. (The columns say "shared".)
+    What they share is split among them (sharded), as in ZeRO's stages 1, 2 and 3: each
+    process holds an eighth of it, and all of the rest. A parameter has 16 bytes: weight,
+    gradient and AdamW's two averages, four each.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ def own_text(text) -> View:
         best length on the part of the text that is kept for the test. Its data say between
         which sizes of the GPT the reader can choose (`SIZES`).
     """
-    # It brings Accelerate, which no other view needs.
+    # It brings Accelerate: pages that do not show this view are to do without it.
     from lmcourse.own_text import LONGEST, best_ngrams, parts_of
 
     tokenizer = CharTokenizer(text)

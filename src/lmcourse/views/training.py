@@ -5,7 +5,6 @@ from itertools import islice
 
 import numpy as np
 
-from lmcourse.gpt.training import split
 from lmcourse.live import SETTINGS, SIZES
 from lmcourse.ngrams import NgramModel
 from lmcourse.tokenization import CharTokenizer
@@ -46,6 +45,9 @@ def training(text, *, alt, others=None, run=()) -> View:
         characters, n-grams) and of that training. Its data say, too, how the GPT is made
         and trained (`lmcourse.live`), and ``passes``, the model that it should overtake.
     """
+    # It brings Accelerate: pages that do not show this view are to do without it.
+    from lmcourse.gpt.training import split
+
     tokenizer = CharTokenizer(text)
     ids = np.array(tokenizer.encode(text))
     learned, apart = split(ids)

@@ -483,6 +483,19 @@ def _probs_without(block, run: Run, place: int, neurons, read_out) -> torch.Tens
     return read_out(without).softmax(-1)
 
 
+def _first_alike(changes: torch.Tensor) -> torch.Tensor:
+    """Return the tokens whose probability changes most, the same on every processor.
+
+    Of tokens that change as much as the most, to a hundredth (`ALIKE`), the first is taken:
+    which of them is the most may be a matter of rounding.
+
+    ``changes`` : Tensor (neurons, vocab_size). Returns an int64 Tensor (neurons,).
+    """
+    most = changes.amax(-1, keepdim=True)
+    least = torch.minimum(most, ALIKE * most)  # also if rounding leaves none above 0
+    return (changes >= least).int().argmax(-1)
+
+
 def _neurons(strongest, values, changes) -> list[list]:
     """Tell what the strongest neurons do to the answer that the layer would give.
 
@@ -499,20 +512,18 @@ def _neurons(strongest, values, changes) -> list[list]:
     -------
     list of list
         For each neuron its number, its value, the token whose probability it raises most
-        and by how much, and the token whose probability it lowers most and by how much.
+        and by how much, and the token whose probability it lowers most and by how much (of
+        tokens alike the first, see `_first_alike`).
     """
-    high = changes.amax(-1)
-    low = changes.amin(-1)
-    # Of tokens that are the same but for rounding the first, on every processor.
-    raised = (changes >= ALIKE * high[:, None]).int().argmax(-1)
-    lowered = (changes <= ALIKE * low[:, None]).int().argmax(-1)
+    raised = _first_alike(changes)
+    lowered = _first_alike(-changes)
     columns = zip(
         strongest.tolist(),
         values[strongest].tolist(),
         raised.tolist(),
-        high.tolist(),
+        changes.gather(1, raised[:, None])[:, 0].tolist(),
         lowered.tolist(),
-        low.tolist(),
+        changes.gather(1, lowered[:, None])[:, 0].tolist(),
         strict=True,
     )
     return [
@@ -606,7 +617,7 @@ def _stored_layer(reading: dict, layer: int) -> list[str]:
     thousandths. ``ids`` are the text's tokens, ``pieces`` say how tokens are shown, by id.
     ``layer`` counts from 0.
     """
-    head, token, weight = strongest_look(reading, layer)
+    head, token, weight = strongest_attention(reading, layer)
     number, _, up, more, _, _ = reading["neurons"][layer][0]
     word, share = reading["lens"][layer][0]
     own = reading["ids"][token]
@@ -618,7 +629,7 @@ def _stored_layer(reading: dict, layer: int) -> list[str]:
     ]
 
 
-def strongest_look(reading: dict, layer: int) -> tuple[int, int, int]:
+def strongest_attention(reading: dict, layer: int) -> tuple[int, int, int]:
     """Return the head of a layer that attends most to one token, as the view chooses it.
 
     The first token and the place itself count only if there is no other: most heads rest

@@ -48,7 +48,7 @@ NULL = "averaging any two models improves them equally"
 
 
 @dataclass(frozen=True)
-class Parts:
+class RungParts:
     """What the model of a rung has.
 
     Parameters
@@ -71,12 +71,14 @@ class Parts:
 
 
 PARTS = {
-    "a table of pairs": Parts(attention=False, feed_forward=False, paths_and_norms=False),
-    "one head": Parts(heads=1, feed_forward=False, paths_and_norms=False),
-    "four heads": Parts(feed_forward=False, paths_and_norms=False),
-    "feed-forward": Parts(paths_and_norms=False),
-    "residual paths and norms": Parts(),
-    "a second layer": Parts(layers=2),
+    "a table of pairs": RungParts(
+        attention=False, feed_forward=False, paths_and_norms=False
+    ),
+    "one head": RungParts(heads=1, feed_forward=False, paths_and_norms=False),
+    "four heads": RungParts(feed_forward=False, paths_and_norms=False),
+    "feed-forward": RungParts(paths_and_norms=False),
+    "residual paths and norms": RungParts(),
+    "a second layer": RungParts(layers=2),
 }
 RUNGS = [*PARTS]
 SPREADS = (0.05, 0.125)  # standard deviations of the first weights
@@ -146,7 +148,7 @@ class Rung(GPT):
         parts = PARTS[rung]
         sizes = SIZES | {"heads": parts.heads, "layers": parts.layers}
         super().__init__(GPTConfig(vocab_size, **sizes))
-        self.parts = parts
+        self.rung_parts = parts
         with torch.no_grad():
             for weight in self.parameters():
                 if weight.ndim == 2:
@@ -166,12 +168,12 @@ class Rung(GPT):
         -------
         Tensor of shape (batch, tokens, vocab_size)
         """
-        if not self.parts.attention:
+        if not self.rung_parts.attention:
             return self.pairs(ids)
-        if self.parts.paths_and_norms:
+        if self.rung_parts.paths_and_norms:
             return super().forward(ids)
         x, _ = self.blocks[0].attention(self.embed(ids))  # (batch, tokens, d_model)
-        if self.parts.feed_forward:
+        if self.rung_parts.feed_forward:
             x = self.blocks[0].feed_forward(x)
         return F.linear(x, self.tokens.weight)
 

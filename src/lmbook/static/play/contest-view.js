@@ -320,10 +320,10 @@ export function mount(element, data, context) {
     }
     return names.map((name, i) => {
       const [verbs, nouns] = vectors[i].map(mean);
-      const difference = verbs.map((x, i) => x - nouns[i]);
+      const difference = verbs.map((x, n) => x - nouns[n]);
       const length = Math.hypot(...difference) || 1;
       const direction = difference.map((x) => x / length);
-      const sum = verbs.map((x, i) => x + nouns[i]);
+      const sum = verbs.map((x, n) => x + nouns[n]);
       return [name, direction, product(sum, direction) / 2];
     });
   }

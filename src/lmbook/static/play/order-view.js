@@ -179,14 +179,14 @@ export function mount(element, data) {
   /* Draw the line and its scores, and mark the pairs of words whose score has changed. */
   function draw() {
     const scheme = schemes[chosen];
-    const first = Number(start.input.value);
-    start.value.textContent = String(first);
+    const startsAt = Number(start.input.value);
+    start.value.textContent = String(startsAt);
     buttons.forEach((button, place) => {
       button.textContent = words[order[place]];
       button.setAttribute("aria-pressed", String(waiting === place));
     });
     let count = 0; // of cells that are not what the same two words had in the line as it was
-    const rows = scores(scheme, order, first).map((line, m) => {
+    const rows = scores(scheme, order, startsAt).map((line, m) => {
       const tableRow = row(words[order[m]], ...line.map((value) => fixed(value, 1)));
       line.forEach((value, n) => {
         const cell = tableRow.cells[n + 1];
@@ -208,7 +208,7 @@ export function mount(element, data) {
     );
     const all = words.length ** 2;
     const text = order.map((word) => words[word]).join(" ");
-    const moved = order.some((word, position) => word !== position) || first > 0;
+    const moved = order.some((word, position) => word !== position) || startsAt > 0;
     status.textContent = moved
       ? `“${text}”: compared with the poem’s line, “${words.join(" ")}”, ${count || "none"} of ` +
         `the ${all} pairs of words ${count > 1 ? "have" : "has"} another score.`

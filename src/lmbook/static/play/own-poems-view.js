@@ -271,7 +271,10 @@ export function mount(element, data, context) {
     } catch (error) {
       message = area.value || name !== "Your texts" ? `${error.message}.${how()}` : "";
       note.textContent = message;
-      if (name === "Your texts") [own, read.disabled] = [null, true];
+      if (name === "Your texts") {
+        own = null;
+        read.disabled = true;
+      }
       return false;
     }
   }

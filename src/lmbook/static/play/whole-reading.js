@@ -9,11 +9,12 @@ const NUMBERS = 8; // of a vector that are shown
 const LENS = 5; // words of a layer
 const NEURONS = 6; // of a layer
 const NEXT = 10; // likeliest tokens
+const ALIKE = 0.99; // of the largest change: what differs by less may be rounding
 
 /**
  * A neuron: its number, its value, the token whose probability it raises most and by how much,
  * the token whose probability it lowers most and by how much. Both are changes of probabilities
- * that the model would give if it ended after the layer.
+ * that the model would give if it ended after the layer; of tokens alike see `firstAlike`.
  *
  * @typedef {[
  *   neuron: number, value: number, up: number, more: number, down: number, less: number
@@ -251,6 +252,18 @@ function ofHeads(weights, heads) {
 }
 
 /**
+ * The token whose probability changes most. Of tokens that change as much, to a hundredth
+ * (`ALIKE`), the first is taken: which of them is the most may be a matter of rounding.
+ *
+ * @param {Float32Array} changes (vocab_size,)
+ */
+function firstAlike(changes) {
+  const most = changes[largest(changes, 1)[0]];
+  const least = Math.min(most, ALIKE * most); // also if rounding leaves none above 0
+  return changes.findIndex((change) => change >= least);
+}
+
+/**
  * The neurons of a layer that add the longest vectors at the place, and which tokens each makes
  * likelier and less likely: by how much the layer's answer would change without it.
  *
@@ -273,11 +286,8 @@ function neuronsOf(model, layer, states, values, own) {
   const others = answers(model, statesWithout(model, layer, states, taken));
   return others.map((other, i) => {
     const change = own.map((share, id) => share - other[id]);
-    const [up] = largest(change, 1);
-    const [down] = largest(
-      change.map((value) => -value),
-      1,
-    );
+    const up = firstAlike(change);
+    const down = firstAlike(change.map((value) => -value));
     return [strongest[i], values[strongest[i]], up, change[up], down, change[down]];
   });
 }

@@ -78,7 +78,7 @@ export function strongestAttention({ weights, ids, place }, layer) {
 
 /**
  * The layer at which most is to be seen of attention: that of the largest weight by
- * `strongestLook`, the last of equals. The first layer is left out if there are at least three,
+ * `strongestAttention`, the last of equals. The first layer is left out if there are at least three,
  * since most first layers attend to the token before.
  *
  * @param {Reading} reading
@@ -94,11 +94,11 @@ export function tellingLayer(reading) {
 }
 
 /**
- * The first token of a text that is neither [CLS], which stands at 0, nor the gap.
+ * The position of the first token that is neither [CLS], which stands at 0, nor the gap.
  *
  * @param {number} gap the position of the gap
  */
-const besideGap = (gap) => (gap === 1 ? 2 : 1);
+const firstOrdinary = (gap) => (gap === 1 ? 2 : 1);
 
 /**
  * The stops of the tour, in order.
@@ -118,7 +118,7 @@ export function stops(reading, { name, unit, world }) {
    */
   const word = (id) => quoted(pieces[id]);
   const asked = word(ids[place]);
-  const first = isGap ? besideGap(place) : 0;
+  const first = isGap ? firstOrdinary(place) : 0;
   const layer = tellingLayer(reading);
   const strongest = strongestAttention(reading, layer);
   const [neuron, , up, more] = neurons[layer][0];

@@ -92,8 +92,8 @@ const levelSlider = (last, choose) =>
 /* --- the explorer ------------------------------------------------------------------- */
 
 /**
- * Fill an element with the view. In it, poems and sections are numbers, their positions; "own" is
- * the editors' section of a poem, "other" the model's.
+ * Mount the view *poems*: the explorer. In it, poems and sections are numbers, their positions;
+ * "own" is the editors' section of a poem, "other" the model's.
  *
  * @param {HTMLElement} canvas empty
  * @param {Data} data

@@ -1,5 +1,6 @@
-"""What several commands read from their command lines."""
+"""What commands read from their command lines."""
 
+import os
 from pathlib import Path
 
 
@@ -8,6 +9,6 @@ def path_argument(text: str) -> Path:
 
     This is argparse's ``type=`` of a path. The shell puts the home folder in only where
     ``~`` stands unquoted at the beginning of a word: not in the Makefile's quotes, nor
-    behind ``--option=``.
+    behind ``--option=``. A name behind ``~`` that no user has is taken as it is.
     """
-    return Path(text).expanduser()
+    return Path(os.path.expanduser(text))  # `Path.expanduser` raises without such a user
