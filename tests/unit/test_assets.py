@@ -115,12 +115,20 @@ def test_everything_that_a_page_may_load_is_staged(staged, work):
     assert (staged / "mathjax/input/tex/extensions/boldsymbol.js").is_file()
 
 
+def test_pages_load_scripts_without_comments_and_long_names(work, tmp_path):
+    own = tmp_path / "own"
+    shutil.copytree(bundles.STATIC, own)
+    (own / "site.js").write_text("/* Why so. */\nwindow.twice = (number) => 2 * number;\n")
+    bundles.write_bundles(work, tmp_path / "out", own)
+    loaded = (tmp_path / "out" / "site.js").read_text()
+    assert "window.twice" in loaded
+    assert "Why so." not in loaded
+    assert "number" not in loaded
+
+
 def test_a_script_that_cannot_be_read_is_named(work, tmp_path):
     own = tmp_path / "own"
     shutil.copytree(bundles.STATIC, own)
-    bundles.write_bundles(work, tmp_path / "out", own)
-    assert "/* On every page." in (own / "site.js").read_text()
-    assert "On every page." not in (tmp_path / "out" / "site.js").read_text()
     (own / "site.js").write_text("const =")
     with pytest.raises(ExtensionError, match=r"(?s)could not read.*site\.js"):
         bundles.write_bundles(work, tmp_path / "out", own)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from chapters import page_cells
+from chapters import definitions, page_cells
 from lmbook.bench import speedrun as bench
 from lmcourse.data import stored
 from lmcourse.gpt.model import GPT
@@ -241,7 +241,7 @@ def test_an_entry_may_use_its_own_name(tmp_path, capsys):
 
 
 def test_the_pages_entry_is_a_file_of_its_own(tmp_path, monkeypatch):
-    (cell,) = [c for c in page_cells("scaling") if "def train(training" in c.source]
+    (cell,) = [c for c in page_cells("scaling") if "train" in definitions(c.source)]
     file = tmp_path / "mine.py"
     file.write_text(cell.source)
     monkeypatch.setattr("lmcourse.speedrun.train_recipe", lambda *given: given)
