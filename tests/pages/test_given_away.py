@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from chapters import CHAPTERS
+from lmbook.execute.placed import find_placed_proofs
 from lmbook.pages.choices import LETTERS
 from lmcourse import exercises
 
@@ -23,16 +24,25 @@ CAREFUL = re.compile(
 
 
 class Page(NamedTuple):
-    """A task's source with its solution, and what stands before and behind it."""
+    """A task's source with its solution, and what stands before it."""
 
     text: str
     before: str
-    behind: str
+    proofs_before: frozenset[str]
 
     @property
     def options(self) -> list[str]:
         listed = CHOICES.search(self.text)
         return re.split(r"^- ", listed[2], flags=re.M)[1:] if listed else []
+
+    @property
+    def key(self) -> str:
+        """What computes the right letter, "proof.value"."""
+        return CHOICES.search(self.text)[1]
+
+    @property
+    def classes(self) -> list[str]:
+        return re.search(r"^:class: *(.*)", self.text, re.M)[1].split()
 
 
 @cache
@@ -41,14 +51,17 @@ def tasks() -> dict[str, Page]:
     by_name = {}
     for path in sorted(CHAPTERS.glob("*.md")):
         page = path.read_text(encoding="utf-8")
+        placed = find_placed_proofs(page)
         for task in TASK.finditer(page):
             label = re.search(r"^:label: *(\S+)", task[0], re.M)[1]
             end = re.compile(SOLUTION.format(re.escape(label)), re.M | re.S)
             solved = end.search(page, task.end())
             last = solved.end() if solved else task.end()
             name = label.removeprefix(f"ex-{path.stem}-").replace("-", "_")
-            parts = page[task.start() : last], page[: task.start()], page[last:]
-            by_name[f"{path.stem}.{name}"] = Page(*parts)
+            text, before = page[task.start() : last], page[: task.start()]
+            line = before.count("\n")
+            earlier = frozenset(proof for proof, (begin, _) in placed if begin < line)
+            by_name[f"{path.stem}.{name}"] = Page(text, before, earlier)
     return by_name
 
 
@@ -75,12 +88,12 @@ def test_no_letter_is_right_more_than_a_third_of_the_time():
 
 def given_away(name: str) -> list[str]:
     """Return how a choice, or what stands around it, tells the right answer."""
-    task, key = tasks()[name], CHOICES.search(tasks()[name].text)[1]
+    task = tasks()[name]
     place = LETTERS.index(right_letters()[name])
     careful = [bool(CAREFUL.search(option)) for option in task.options]
     lengths = [len(option) for option in task.options]
     most = max(length for n, length in enumerate(lengths) if n != place)
-    early = [f'"{key}"', f'exercises.check("{name}"']
+    early = [f"{{glue:text}}`{task.key}", f'exercises.check("{name}"']
     ways = {
         "it is the only careful one": careful[place] and sum(careful) == 1,
         "it is by far the longest": lengths[place] > max(1.25 * most, most + 30),
@@ -100,13 +113,12 @@ def test_no_proof_stands_between_a_question_and_its_answer(name):
     assert not PROOF.search(question)
 
 
-# Proofs that tell a task's answer by what they find, which no rule could see: they stand
-# behind it. Task → how its chapter places the proof.
-TOLD = {"encoder-decoder.carries": ":::{proof} small_letters_carry_over"}
+def predictions() -> list[str]:
+    """Return the choices in which a reader predicts what has not been shown yet."""
+    return [name for name in right_letters() if "predict" in tasks()[name].classes]
 
 
-@pytest.mark.parametrize("name", TOLD)
-def test_what_tells_an_answer_stands_behind_it(name):
+@pytest.mark.parametrize("name", predictions())
+def test_what_is_to_be_predicted_is_not_proven_before(name):
     task = tasks()[name]
-    assert TOLD[name] not in task.before
-    assert TOLD[name] in task.behind
+    assert task.key.partition(".")[0] not in task.proofs_before
