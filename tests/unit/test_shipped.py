@@ -25,11 +25,7 @@ def test_the_model_of_the_sonnets():
 
 
 def test_the_files_are_small():
-    files = {file.name: file for file in (data.corpora_folder() / "checkpoints").iterdir()}
-    names = ("autoencoder", "decoder", "digits", "graphs", "in-context", "lstm", "marker")
-    more = ("answering", "film", "mini-bert", "rules", "sonnets")
-    weights = {f"{name}.safetensors" for name in (*names, *more)}
-    # Three are made by `python -m studies`, which keeps a record beside them.
-    records = {f"{name}.json" for name in ("lstm", "mini-bert", "sonnets")}
-    assert files.keys() == weights | records
-    assert all(file.stat().st_size < 4 * 2**20 for file in files.values())
+    """They travel in the wheel, which Colab downloads for every notebook."""
+    largest = 4 * 2**20  # bytes
+    for file in (data.corpora_folder() / "checkpoints").iterdir():
+        assert file.stat().st_size < largest, file.name

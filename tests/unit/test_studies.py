@@ -159,6 +159,18 @@ def test_what_lies_in_data_is_described_and_nothing_else():
     assert len(rows) == len(chapters)
 
 
+def test_all_weights_are_made_by_a_study():
+    """Those of a study without a claim have a record beside them."""
+    weights = {
+        f"{checkpoint}.safetensors"
+        for study in STUDIES.values()
+        for checkpoint in getattr(study, "CHECKPOINTS", ())
+    }
+    records = {running.stored_at(STUDIES[name]).name for name in MODELS}
+    files = (data.corpora_folder() / "checkpoints").iterdir()
+    assert {file.name for file in files} == weights | records
+
+
 def test_weights_are_made_before_studies_that_read_them():
     """As their records say; the studies are listed and run in this order."""
     makers = {
