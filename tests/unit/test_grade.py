@@ -4,6 +4,7 @@ import contextlib
 import csv
 import functools
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -1151,14 +1152,19 @@ def test_of_its_processes_some_may_have_ended_before_they_are_stopped(monkeypatc
     assert own.process.returncode is not None
 
 
+def tasks_named(text):
+    """Return the tasks that Markdown names; `.heads` is of the chapter named before."""
+    tasks, chapter = set(), ""
+    for named, task in re.findall(r"`([a-z-]*)\.(\w+)`", text):
+        chapter = named or chapter
+        tasks.add(f"{chapter}.{task}")
+    return tasks
+
+
 def test_the_page_for_instructors_names_what_is_judged_together():
     text = (sandbox.ROOT / "docs" / "teaching.md").read_text("utf-8")
-    named = "".join(text.partition("These are")[2].partition("They are judged")[0].split())
-    tasks, chapter = set(), ""
-    for word in named.replace("`and`", "`,`").rstrip(".").split(","):
-        chapter = word.strip("`").partition(".")[0] or chapter
-        tasks.add(f"{chapter}.{word.strip('`').partition('.')[2]}")
-    assert tasks == NEED_ANSWER
+    items = re.split(r"\n(?=- |\n)", text)
+    assert NEED_ANSWER in map(tasks_named, items)
     assert all(t in marks.exercises.names(t.partition(".")[0]) for t in NEED_ANSWER)
 
 
