@@ -79,6 +79,18 @@ def test_a_share_that_lies_between_two_percents_may_become_either():
     assert difference(printed("weights 61"), printed("weights 62"))
 
 
+def test_of_many_nearest_others_one_may_be_another():
+    """Two may be equally near but for rounding; that many are is another result."""
+    old = [[[text, 7, 5] for text in range(200)] for _ in range(2)]  # 1,200 numbers
+    one = [[*old[0][:-1], [199, 7, 6]], old[1]]
+    two = [[[0, 7, 6], *old[0][1:-1], [199, 7, 6]], old[1]]
+    shorter = [old[0], old[1][:-1]]
+    assert not difference(view(untrained={"near": old}), view(untrained={"near": one}))
+    for other in (two, shorter, [old[0]]):
+        assert difference(view(near=old), view(near=other))
+    assert difference(view(order=old), view(order=one))
+
+
 def test_what_is_stripped():
     outputs = [
         {"output_type": "stream", "name": "stderr", "text": "50%|"},
