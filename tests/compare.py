@@ -6,8 +6,9 @@ of the last place printed when at least two places are, or when it is a percenta
 Other integers, words and shapes must be the same, save where a view keeps a measurement
 as whole percents or thousandths: one of those may differ by one, since the number may lie
 between two. Of the nearest others that a view lists, one in a thousand may be another: two
-may be equally near but for rounding. What a figure shows may differ by a twentieth of an axis, of the range of
-colours or of a limit: as much as a training repeated elsewhere may move it.
+may be equally near but for rounding. What a figure shows may differ by a twentieth of an
+axis, of the range of colours or of a limit: as much as a training repeated elsewhere may
+move it.
 """
 
 import json
