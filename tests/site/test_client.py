@@ -69,7 +69,7 @@ def test_parts_come_side_by_side(browser, folder):
 
 
 def test_the_worker_ends_when_it_is_idle_and_another_answers_the_same(browser, folder):
-    with serve(folder) as origin, closing(browser.new_page()) as page:
+    with serve(folder) as origin, closing(visits.new_page(browser)) as page:
         page.clock.install()
         page.goto(f"{origin}/index.html")
         first = ask(page, FORWARD, IDS)

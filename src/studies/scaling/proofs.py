@@ -974,8 +974,8 @@ def record_keeps_the_rules(page: Page):
 
     It was chosen by the median loss on the tuning text, and has no more parameters than are
     allowed. The simple recipe is below the reference on each seed, too; n-grams, which keep
-    the rules and take less than a hundredth of the reference's time, are below all. Rules and n-grams are those of the
-    stored study *speedrun*.
+    the rules and take less than a hundredth of the reference's time, are below all. Rules
+    and n-grams are those of the stored study *speedrun*.
 
     Parameters
     ----------
