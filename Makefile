@@ -52,7 +52,7 @@ notebooks: html  ## write the chapters as notebooks into _build/html/notebooks
 student: html  ## write the chapters as notebooks without solutions into _build/html/notebooks/student
 	@echo "To hand out: $(SITE)/notebooks/student"
 
-grade: $(STAMP)  ## run and judge the notebooks of a folder (SUBMISSIONS=...; ARGS="--cell 60 --memory 2")
+grade: $(STAMP)  ## run and judge the notebooks of a folder (SUBMISSIONS=...; ARGS="--cell 1200 --memory 2")
 	$(if $(SUBMISSIONS),,$(error Say where they are: make grade SUBMISSIONS=folder))
 	@OMP_NUM_THREADS=1 $(PY) -m lmbook.grade "$(SUBMISSIONS)" $(ARGS)
 

@@ -14,12 +14,22 @@ from contextlib import contextmanager, nullcontext
 
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
 from jitter.rounding import Rounding
 
 SEED = os.environ.get("JITTER", "off")
 THREADS = torch.get_num_threads()
+# An example may take as long as it takes. On GitHub it is hypothesis's own profile for such
+# machines that is extended: it draws the same examples every time.
+settings.register_profile(
+    "patient",
+    settings.default,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("patient")
 CACHING = ("lmcourse", "studies", "wrong_answers")  # packages that keep models
 
 

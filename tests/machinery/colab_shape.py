@@ -31,7 +31,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 NOTEBOOKS = Path(__file__).parents[2] / "_build" / "html" / "notebooks"
-CELL_TIMEOUT = 600  # seconds
+TIMEOUT = 3600  # seconds a cell, or until a kernel begins: only a hang takes as long
 IN_COLAB = "import sys, types; sys.modules['google.colab'] = types.ModuleType('colab')"
 COLAB = (
     "ipykernel==6.17.*",
@@ -117,10 +117,9 @@ def execute(python: Path, notebook: Path, scratch: Path) -> str:
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     env |= {name: str(scratch / "home" / name.lower()) for name in private}
     env["PATH"] = os.pathsep.join([str(python.parent), env.get("PATH", "")])
-    command = [python.parent / "jupyter", "execute", f"--timeout={CELL_TIMEOUT}"]
-    done = subprocess.run(
-        [*command, notebook.name], cwd=folder, env=env, capture_output=True, text=True
-    )
+    limits = [f"--timeout={TIMEOUT}", f"--startup_timeout={TIMEOUT}"]
+    command = [python.parent / "jupyter", "execute", *limits, notebook.name]
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
     return done.stdout + done.stderr if done.returncode else ""
 
 

@@ -36,9 +36,9 @@ from lmcourse.gpt import checkpoints
 from lmcourse.gpt.training import Diverged
 from lmcourse.models import load_bert
 from lmcourse.train import new_run
+from patience import PATIENCE
 
 MEMORY = 2 * 2**30  # bytes a fork may take beyond what it was forked with
-SLOW = 60  # seconds after which a load counts as hanging
 TEXT = "Wild nights! Wild nights!\nWere I with thee,\nCafé nights — 東京\n" * 9
 
 
@@ -268,7 +268,7 @@ def in_a_fork(kind: str, whole: Path, seed: int) -> tuple[str, str]:
     process.start()
     there.close()
     try:
-        return here.recv() if here.poll(SLOW) else ("WRONG", "it hangs")
+        return here.recv() if here.poll(PATIENCE) else ("WRONG", "it hangs")
     except EOFError:
         process.join()
         return "WRONG", f"the process died: {process.exitcode}"

@@ -33,6 +33,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -44,9 +45,13 @@ ROOT = Path(__file__).parents[2]
 CATALOGUE = Path(__file__).with_name("mutants.toml")
 EACH = 6  # how many changes are drawn in a module
 NEEDED = 0.8  # share of the mutants that must be caught
-LIMIT = 300  # seconds of processor time after which a mutant counts as one that never ends
-PATIENCE = 3600  # seconds on the clock: a hang, which says nothing of the mutant
+# A mutant that takes so many times the processor time of the tests without a change, and a
+# minute more, counts as one that never ends.
+ENDLESS = 30
+LIMIT = 3000  # seconds of processor time for tests without a change: it ends a hang
+PATIENCE = 10 * LIMIT  # seconds on the clock: a hang, which says nothing of the mutant
 MOST = 6 * 2**30  # bytes that it may fill
+SECONDS = ".pytest.seconds"  # file of a copy: the processor time that its tests took
 NOT_THE_COPY = 99  # no exit status of pytest's
 SURVIVED = "SURVIVED"
 PYTEST = (
@@ -262,7 +267,9 @@ def _inside(copied: Path, tests: tuple[str, ...], log: Path, limit: int) -> None
     if not Path(lmcourse.__file__).resolve().is_relative_to(copied.resolve()):
         print(f"the tests would import {lmcourse.__file__}, not the copy in {copied}")
         sys.exit(NOT_THE_COPY)
-    sys.exit(pytest.main([*PYTEST, *(f"tests/{name}" for name in tests)]))
+    status = pytest.main([*PYTEST, *(f"tests/{name}" for name in tests)])
+    (copied / SECONDS).write_text(str(time.process_time()))
+    sys.exit(status)
 
 
 @functools.cache
@@ -287,8 +294,10 @@ def _forks():
     return context
 
 
-def run_tests(copied: Path, tests: tuple[str, ...]) -> str:
+def run_tests(copied: Path, tests: tuple[str, ...], limit: int) -> str:
     """Run test files in the copy; return what noticed: the first test that failed, or "".
+
+    ``limit`` : int, seconds of processor time; tests that take longer never end.
 
     Raises
     ------
@@ -297,7 +306,7 @@ def run_tests(copied: Path, tests: tuple[str, ...]) -> str:
         killed.
     """
     log = copied / ".pytest.log"
-    process = _forks().Process(target=_inside, args=(copied, tests, log, LIMIT))
+    process = _forks().Process(target=_inside, args=(copied, tests, log, limit))
     process.start()
     process.join(PATIENCE)
     if process.is_alive():
@@ -307,7 +316,7 @@ def run_tests(copied: Path, tests: tuple[str, ...]) -> str:
     if process.exitcode == 0:
         return ""
     if process.exitcode == -signal.SIGXCPU:
-        return f"no end within {LIMIT} s"
+        return f"no end within {limit} s"
     if process.exitcode == -signal.SIGKILL:  # of the system's, for want of memory
         raise RuntimeError(f"pytest {tests}: it was killed from outside")
     if process.exitcode < 0:  # a wrong size in a fused kernel, say
@@ -319,19 +328,27 @@ def run_tests(copied: Path, tests: tuple[str, ...]) -> str:
     return failed[1]
 
 
-def check_unchanged(tests: tuple[str, ...], root: Path = ROOT) -> None:
-    """Run tests on the sources as they are; RuntimeError if one fails without a change."""
+def limit_unchanged(tests: tuple[str, ...], root: Path = ROOT) -> int:
+    """Run tests on the sources as they are; return what limits them with a change.
+
+    That is in seconds of processor time. RuntimeError if a test fails without a change.
+    """
     with tempfile.TemporaryDirectory() as scratch:
-        if failed := run_tests(make_copy(Path(scratch), root), tests):
+        copied = make_copy(Path(scratch), root)
+        if failed := run_tests(copied, tests, LIMIT):
             raise RuntimeError(f"{failed} fails without any change")
+        return 60 + round(ENDLESS * float((copied / SECONDS).read_text()))
 
 
-def run_mutant(mutant: Mutant, root: Path = ROOT) -> str:
-    """Run a mutant's tests on a copy with its change; return what noticed, or ""."""
+def run_mutant(mutant: Mutant, limit: int, root: Path = ROOT) -> str:
+    """Run a mutant's tests on a copy with its change; return what noticed, or "".
+
+    ``limit`` : int, seconds of processor time; tests that take longer never end.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         copied = make_copy(Path(scratch), root)
         (copied / "src" / mutant.path).write_text(mutant.source, encoding="utf-8")
-        return run_tests(copied, mutant.tests)
+        return run_tests(copied, mutant.tests, limit)
 
 
 def main() -> int:
@@ -345,10 +362,11 @@ def main() -> int:
         parser.error(f"no mutant holds {options.only!r}")
     survivors = []
     with ThreadPoolExecutor(options.jobs) as pool:
-        groups = {mutant.tests for mutant in mutants}
-        list(pool.map(check_unchanged, groups))
+        groups = list({mutant.tests for mutant in mutants})
+        limits = dict(zip(groups, pool.map(limit_unchanged, groups), strict=True))
         print(f"{len(groups)} sets of tests pass without any change.", flush=True)
-        for mutant, test in zip(mutants, pool.map(run_mutant, mutants), strict=True):
+        caught_by = pool.map(run_mutant, mutants, [limits[each.tests] for each in mutants])
+        for mutant, test in zip(mutants, caught_by, strict=True):
             print(f"{mutant}\n    {test or SURVIVED}", flush=True)
             if not test:
                 survivors.append(mutant)

@@ -33,7 +33,6 @@ FILES = {
 def root(tmp_path, monkeypatch):
     """A repository with one module, two test files and a data folder."""
     monkeypatch.setattr(mutants, "PRELOAD", ("pytest",))
-    monkeypatch.setattr(mutants, "LIMIT", 5)
     for name, text in FILES.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -109,17 +108,18 @@ def test_every_module_of_the_catalogue_can_be_changed():
 
 def test_a_mutant_is_caught_by_the_test_that_sees_it(root):
     twice = changes(HALF)["x / 2", "x * 2"]
-    mutants.check_unchanged(twice.tests, root)
-    assert mutants.run_mutant(twice, root) == "test_half.py::test_half"
-    assert mutants.run_mutant(twice._replace(tests=("test_weak.py",)), root) == ""
+    limit = mutants.limit_unchanged(twice.tests, root)
+    assert 60 < limit < mutants.LIMIT
+    assert mutants.run_mutant(twice, limit, root) == "test_half.py::test_half"
+    assert mutants.run_mutant(twice._replace(tests=("test_weak.py",)), limit, root) == ""
     endless = twice._replace(source="def half(x):\n    while True:\n        pass\n")
-    assert mutants.run_mutant(endless, root) == "no end within 5 s"
+    assert mutants.run_mutant(endless, 5, root) == "no end within 5 s"
 
 
 def test_no_verdict_comes_of_tests_that_say_nothing(root):
     missing = changes(HALF)["2", "3"]._replace(tests=("test_missing.py",))
     with pytest.raises(RuntimeError, match="pytest"):
-        mutants.run_mutant(missing, root)
+        mutants.run_mutant(missing, mutants.LIMIT, root)
     (root / "src/lmcourse/half.py").write_text("def half(x):\n    return 0\n")
     with pytest.raises(RuntimeError, match="fails without any change"):
-        mutants.check_unchanged(("test_half.py",), root)
+        mutants.limit_unchanged(("test_half.py",), root)

@@ -5,6 +5,7 @@ from functools import cache
 import pytest
 from filelock import FileLock
 
+import visits
 from bare import make_page, opening
 from lmbook.browser import find_chromium
 from lmbook.publish import bundles
@@ -63,6 +64,7 @@ def browser_type_launch_args():
     return {
         "executable_path": path,
         "args": ["--no-sandbox", "--disable-background-networking"],
+        "timeout": visits.LOAD,
     }
 
 
@@ -75,7 +77,7 @@ def lab(browser, tmp_path_factory):
         (folder / "play" / name).symlink_to(path)
     (folder / "index.html").write_text(INDEX)
     with serve(folder) as address:
-        opened = browser.new_page()
+        opened = visits.new_page(browser)
         opened.goto(f"{address}/index.html")
         opened.folder = folder
         yield opened

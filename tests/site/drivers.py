@@ -227,7 +227,7 @@ def stop(process):
         process.wait(GLANCE)
     except subprocess.TimeoutExpired:
         process.kill()
-        process.wait(GLANCE)
+        process.wait(PATIENCE)
 
 
 class Firefox(Driver):

@@ -4,8 +4,6 @@ Letters are measured as they come out on the screen. What scrolls shows it at th
 it is cut, captions are as large as the text, and the mouse wheel belongs to the page.
 """
 
-from playwright.sync_api import TimeoutError as Waited
-
 import visits
 
 PHONE = 390  # pixels
@@ -59,6 +57,16 @@ LIT = """() => Array.from(document.querySelectorAll("article .cell_output .outpu
 ).map(e => e.className)"""
 
 
+# The first listener of all; what it leaves to be done later comes after all others.
+HEAR_WHEEL = """() => {
+  window.wheelIsTaken = false;
+  const hear = (turn) => setTimeout(() => {
+    window.wheelIsTaken = turn.defaultPrevented;
+  });
+  addEventListener("wheel", hear, { capture: true, passive: true, once: true });
+}"""
+
+
 def small(visit):
     """Return the figures whose smallest letters are too small."""
     sizes = visit.page.evaluate(LETTERS)
@@ -73,19 +81,21 @@ def legible(visit):
 
 
 def moves_by_wheel(page, root):
-    """Turn the wheel over the middle of a view; say whether the page moved."""
+    """Turn the wheel over the middle of a view; say whether the page moves.
+
+    Waits until it has moved, or until all who heard of the wheel were done and one of them
+    had taken it for itself.
+    """
     root.evaluate("e => e.scrollIntoView({ block: 'center', behavior: 'instant' })")
     where = root.locator(".lmc-canvas").first.bounding_box()
     height = page.viewport_size["height"]
     low, high = max(0, where["y"]), min(height, where["y"] + where["height"])
     before = page.evaluate("scrollY")
     end = page.evaluate("document.documentElement.scrollHeight") - height
+    page.evaluate(HEAR_WHEEL)
     page.mouse.move(where["x"] + where["width"] / 2, (low + high) / 2)
     page.mouse.wheel(0, -150 if before > end - 200 else 150)
-    try:
-        page.wait_for_function(
-            f"Math.abs(scrollY - {before}) > 20", timeout=20_000 * visits.SLOWED
-        )
-    except Waited:
-        return False
-    return True
+    page.wait_for_function(
+        f"wheelIsTaken || Math.abs(scrollY - {before}) > 20", timeout=visits.LOAD
+    )
+    return not page.evaluate("wheelIsTaken")

@@ -69,15 +69,15 @@ def test_parts_come_side_by_side(browser, folder):
 
 
 def test_the_worker_ends_when_it_is_idle_and_another_answers_the_same(browser, folder):
-    with serve(folder) as origin, closing(browser.new_page()) as page:
+    with serve(folder) as origin, closing(visits.new_page(browser)) as page:
         page.clock.install()
         page.goto(f"{origin}/index.html")
         first = ask(page, FORWARD, IDS)
-        page.clock.fast_forward(60_000)
+        page.clock.fast_forward(100_000)
         assert ask(page, FORWARD, IDS) == first  # within two minutes of the last question
-        page.clock.fast_forward(90_000)
+        page.clock.fast_forward(40_000)  # so that a minute more may pass by itself
         assert len(page.workers) == 1
-        page.clock.fast_forward(60_000)
+        page.clock.fast_forward(120_000)
         page.wait_for_function("!lmcourse.play.client.openModel('gpt', lmcourse).worker")
         assert len(page.workers) == 0
         assert ask(page, FORWARD, IDS) == first

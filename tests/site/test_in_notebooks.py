@@ -67,8 +67,7 @@ def view_of(kind):
 @pytest.fixture
 def page(browser):
     """A page with no network, and what it asked for and what went wrong in it."""
-    page = browser.new_page()
-    page.set_default_timeout(visits.LOAD)
+    page = visits.new_page(browser)
     visits.slow(page)
     page.asked, page.errors = [], []
 

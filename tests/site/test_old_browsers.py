@@ -28,8 +28,7 @@ DRAWN = "[data-state=drawn]"
 def page(browser):
     """A page that fails the test if a script of it throws."""
     errors = []
-    with closing(browser.new_page()) as page:
-        page.set_default_timeout(visits.LOAD)
+    with closing(visits.new_page(browser)) as page:
         page.on("pageerror", lambda error: errors.append(str(error)))
         yield page
     assert errors == []

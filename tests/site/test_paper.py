@@ -171,11 +171,7 @@ def test_a_drawing_has_its_title_and_its_description(browser, tmp_path):
 
 NEVER = """<!doctype html><title>A page</title><article class="bd-article"><h1>One</h1>
 <div class="lmc-view" aria-label="own view: a model answers" data-state="{}"></div>
-</article>
-<script>
-  const view = document.querySelector(".lmc-view");
-  setTimeout(() => view.setAttribute("data-state", "drawn"), 20000); // far too late
-</script>"""
+</article>"""
 
 
 @pytest.mark.parametrize(
@@ -194,7 +190,7 @@ def test_a_view_that_is_never_drawn_ends_the_printing_and_is_named(
 FORMULAS = """<!doctype html><title>A page</title><article class="bd-article"><h1>One</h1>
 <p id="formula">plain</p></article>
 <script>
-  const promise = new Promise((done) => setTimeout(done, %d)).then(() => {
+  const promise = new Promise((done) => %s).then(() => {
     document.querySelector("#formula").textContent = "typeset";
   });
   window.MathJax = { startup: { promise } };
@@ -204,7 +200,7 @@ FORMULAS = """<!doctype html><title>A page</title><article class="bd-article"><h
 def test_formulas_that_are_never_set_end_the_printing_and_the_page_is_named(
     browser, tmp_path, monkeypatch
 ):
-    (tmp_path / "never.html").write_text(FORMULAS % 20000)  # far too late
+    (tmp_path / "never.html").write_text(FORMULAS % "{}")  # it does nothing
     monkeypatch.setattr(paper, "DRAW_PATIENCE", 100)
     message = (
         "formulas of the page never were not set in 0.1 seconds: print again; .*MathJax"
@@ -214,11 +210,40 @@ def test_formulas_that_are_never_set_end_the_printing_and_the_page_is_named(
 
 
 def test_formulas_that_are_set_late_are_waited_for(browser, tmp_path):
-    """Later than the moment that plots have to find their places."""
-    (tmp_path / "late.html").write_text(FORMULAS % 2000)
+    (tmp_path / "late.html").write_text(FORMULAS % "setTimeout(done, 2000)")
     with closing(browser.new_context()) as context:
         html = page_for_paper(context, f"{tmp_path.as_uri()}/", "late", "out")["html"]
     assert "typeset" in html
+
+
+PLOT = """<!doctype html><title>A page</title><article class="bd-article"><h1>One</h1>
+<div class="js-plotly-plot" style="width: 1px"></div></article>
+<script>
+  const plot = document.querySelector(".js-plotly-plot");
+  const grow = () => {
+    plot.style.width = `${parseInt(plot.style.width) + 1}px`;
+    if (%s) requestAnimationFrame(grow);
+  };
+  window.MathJax = { startup: { promise: Promise.resolve().then(grow) } };
+</script>"""
+
+
+def test_a_plot_is_printed_as_soon_as_it_has_found_its_place(browser, tmp_path):
+    """However many frames that takes: here 120."""
+    (tmp_path / "moves.html").write_text(PLOT % "plot.clientWidth < 120")
+    with closing(browser.new_context()) as context:
+        html = page_for_paper(context, f"{tmp_path.as_uri()}/", "moves", "out")["html"]
+    assert "width: 120px" in html
+
+
+def test_a_plot_that_never_does_ends_the_printing_and_the_page_is_named(
+    browser, tmp_path, monkeypatch
+):
+    (tmp_path / "moves.html").write_text(PLOT % "true")
+    monkeypatch.setattr(paper, "DRAW_PATIENCE", 100)
+    message = "plots of the page moves did not find their places in 0.1 seconds: .*Plotly"
+    with pytest.raises(Error, match=message):
+        print_pages(browser, tmp_path, TITLE, [("", ["moves"])], "read", "out")
 
 
 LINKS = """<!doctype html><title>A page</title><article class="bd-article"><h1>One</h1>

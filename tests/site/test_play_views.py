@@ -57,7 +57,7 @@ every_view = pytest.mark.parametrize("name", NAMES)
 
 
 def test_every_view_is_here(browser):
-    with closing(browser.new_page()) as page:
+    with closing(visits.new_page(browser)) as page:
         page.add_script_tag(path=bundled() / "play.js")
         mounts = page.evaluate(
             "Object.keys(lmcourse.play).filter((name) => lmcourse.play[name].mount)"

@@ -307,7 +307,7 @@ def test_a_notebooks_drawing_is_legible_on_its_own(browser, demo):
     notebook = json.loads((demo / "notebooks" / "tasks.ipynb").read_text("utf-8"))
     text = "".join("".join(cell["source"]) for cell in notebook["cells"])
     image = re.search(r"<img [^>]+>", text)[0]
-    page = browser.new_page(color_scheme="dark")
+    page = visits.new_page(browser, color_scheme="dark")
     page.set_content(f"<body style='margin: 0; background: #111'>{image}")
     size = page.locator("img").evaluate("i => i.decode().then(() => [i.width, i.height])")
     assert size == [520, 247]
@@ -340,7 +340,7 @@ def test_notebooks_have_drawings():
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_no_word_leaves_a_drawing_of_a_notebook(browser, path):
     """Its letters are another font's than the site's, and may be wider."""
-    page = browser.new_page()
+    page = visits.new_page(browser)
     for code in drawings(path):
         page.set_content(base64.b64decode(code).decode())
         words = page.locator("svg").evaluate(DRAWN)

@@ -92,6 +92,26 @@ def scrolling_is_seen(page):
     )
 
 
+def new_page(browser, **how):
+    """Open an empty page of its own, which waits as long as a visit does.
+
+    Parameters
+    ----------
+    browser : Browser
+        Playwright's.
+    **how
+        What Playwright's ``Browser.new_page`` takes.
+
+    Returns
+    -------
+    Page
+        Playwright's; who opened it closes it.
+    """
+    page = browser.new_page(**how)
+    page.set_default_timeout(LOAD)
+    return page
+
+
 def settle(page):
     """Wait for two frames."""
     page.evaluate(

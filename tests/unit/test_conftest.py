@@ -112,3 +112,24 @@ def test_freed_memory_does_not_stay_with_the_worker(tmp_path):
     run = [sys.executable, "-m", "pytest", *plugins, "--rootdir", tmp_path, tmp_path]
     done = subprocess.run(run, cwd=TESTS, capture_output=True)
     assert b"2 passed" in done.stdout, done.stdout.decode()
+
+
+SLOW_EXAMPLES = """
+import time
+from hypothesis import given, settings, strategies
+
+@settings(max_examples=2)
+@given(strategies.booleans())
+def test_an_example_takes_long(value):
+    time.sleep(0.3)
+"""
+
+
+def test_an_example_may_take_as_long_as_it_takes(tmp_path):
+    path = tmp_path / "test_slow.py"
+    path.write_text(SLOW_EXAMPLES)
+    plugins = ["-p", "conftest", "-p", "no:cacheprovider", "-o", "addopts="]
+    run = [sys.executable, "-m", "pytest", *plugins, "--rootdir", tmp_path, path]
+    own = {name: value for name, value in os.environ.items() if name != "CI"}
+    done = subprocess.run(run, cwd=TESTS, env=own, capture_output=True)
+    assert b"1 passed" in done.stdout, done.stdout.decode()

@@ -115,7 +115,7 @@ def looped(texts, window):
 
 
 @given(texts_of_words, st.integers(1, 4), st.sampled_from(["abcde", "ace", "e"]))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_counts_are_those_of_a_loop(texts, window, known):
     got = embeddings.cooccurrence(texts, list(known), window).toarray()
     pairs = looped(texts, window)

@@ -13,8 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
 from safetensors.numpy import save_file
+from traitlets import Integer
 
 from lmbook.execute import keys
 from lmbook.execute import run as execute
@@ -79,6 +81,22 @@ from pathlib import Path
 Path("../MINE").touch()
 while not Path("../YOURS").exists():
     time.sleep(0.1)"""
+
+LATE = """\
+import time
+
+kernel = get_ipython().kernel
+publish_status = kernel._publish_status
+
+
+def print_first(status, *arguments, **named):
+    if status == "idle":  # which is sent after the reply to a cell
+        time.sleep(0.5)
+        print("late", flush=True)
+    publish_status(status, *arguments, **named)
+
+
+kernel._publish_status = print_first"""
 
 
 def page(book: Path, name: str, *cells: str) -> None:
@@ -367,6 +385,21 @@ def test_a_failed_chapter_is_tried_again(tmp_path, capsys):
     (tmp_path / "there").touch()
     assert execute_chapters(tmp_path) == {}
     assert capsys.readouterr().out.split()[3::4] == ["FAILED", "executed"]
+
+
+def test_outputs_that_come_late_are_there(tmp_path, monkeypatch):
+    """The reply to a cell may come long before what it printed, on a loaded machine."""
+
+    class Impatient(NotebookClient):
+        """One that, unless it is told otherwise, does not wait for outputs at all."""
+
+        iopub_timeout = Integer(0)
+
+    monkeypatch.setattr(execute, "NotebookClient", Impatient)
+    page(tmp_path, "page", LATE)
+    assert execute_chapters(tmp_path, timeout=PATIENCE) == {}
+    (output,) = load_executed_chapter("page", tmp_path).cells[-1].outputs
+    assert output.text == "late\n"
 
 
 def test_ctrl_c_ends_it_at_once_and_leaves_nothing(tmp_path):

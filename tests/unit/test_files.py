@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lmcourse.files import locked, write_whole
+from patience import PATIENCE
 
 
 @pytest.mark.parametrize("content", [b"\x00\xff", "Liebe, ἀγάπη\n"])
@@ -59,7 +60,7 @@ def test_one_process_at_a_time(tmp_path):
     def ask():
         process = processes.Process(target=try_lock, args=(path, answers))
         process.start()
-        answer = answers.get(timeout=300)
+        answer = answers.get(timeout=PATIENCE)
         process.join()
         return answer
 

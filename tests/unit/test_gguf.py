@@ -117,6 +117,14 @@ def test_settings_that_mean_nothing_are_refused():
 
 # --- damaged files --------------------------------------------------------------------
 
+# Every example writes its file over the last one's.
+in_one_folder = settings(
+    suppress_health_check=[
+        *settings.default.suppress_health_check,
+        HealthCheck.function_scoped_fixture,
+    ]
+)
+
 
 def test_another_file_is_refused(tmp_path):
     for content, match in [
@@ -139,7 +147,7 @@ def test_an_unknown_version_is_refused(written, tmp_path):
         GgufFile(tmp_path / "old.gguf")
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@in_one_folder
 @given(data=st.data())
 def test_a_file_that_was_cut_is_refused(written, tmp_path, data):
     content = written[0].read_bytes()
@@ -152,7 +160,7 @@ def test_a_file_that_was_cut_is_refused(written, tmp_path, data):
         GgufFile(path)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@in_one_folder
 @given(data=st.data())
 def test_a_damaged_header_is_an_error_or_another_file(written, tmp_path, data):
     """No other exception, and no memory is taken for what is not there."""

@@ -127,7 +127,7 @@ def test_attentions_leave_the_mode_alone_and_never_drop(options):
 # --- tables of n-grams -----------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     ids=st.lists(
         st.lists(st.integers(0, 3), min_size=6, max_size=6), min_size=1, max_size=4

@@ -70,14 +70,14 @@ def recounted(ids, vocab_size, order, other):
     return [recount(tuple(ids), vocab_size, order, *pair) for pair in pairs]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(texts, texts, orders)
 def test_it_equals_a_plain_recount(ids, other, order):
     probs = NgramModel(ids, order, 6).probabilities(other)  # token 5 never occurs
     np.testing.assert_allclose(probs, recounted(ids, 6, order, other), rtol=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(texts, st.lists(st.integers(0, 5), max_size=7), orders)
 def test_each_distribution_sums_to_one_and_leaves_nothing_out(ids, context, order):
     """After contexts that were seen and that were not: token 5 never was."""

@@ -196,7 +196,7 @@ def test_a_model_that_is_no_bert_or_not_ready(tokenizer, make, message):
     lengths=st.lists(st.integers(1, 50), min_size=1, max_size=40),
     budget=st.integers(1, 200),
 )
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_batches_hold_every_text_once_within_the_budget(lengths, budget):
     groups = list(batches(lengths, budget))
     assert sorted(index for group in groups for index in group) == list(range(len(lengths)))

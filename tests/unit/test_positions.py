@@ -81,7 +81,7 @@ def test_an_unknown_layout_is_named():
         rotate(sample(), layout="halves")
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     position=st.integers(0, 100_000),
     base=st.floats(10, 1e6),

@@ -26,7 +26,7 @@ from lmcourse.wordpiece import bert_words
 from studies.tokenization.shown import naive_train_bpe
 
 TOY = {"fast_": 4, "faster_": 3, "tall_": 5, "taller_": 4}
-quick = settings(deadline=None, max_examples=60)
+quick = settings(max_examples=60)
 # Two libraries may know two versions of Unicode, so characters of no version are left out;
 # four control characters are white space to Python only.
 assigned = st.text(
@@ -133,7 +133,7 @@ def ranks_and_words(draw):
     return ranks, draw(st.text("abc", max_size=30))
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(ranks_and_words())
 def test_a_word_is_cut_as_by_one_pair_after_another(case):
     ranks, word = case
@@ -175,7 +175,7 @@ def trained():
     return BPETokenizer.train(load_corpus("poems"), 700)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.text())
 def test_any_text_comes_back(trained, text):
     ids = trained.encode(text)

@@ -25,6 +25,23 @@ STEPS = 30
 OPTIONS = ["--steps", str(STEPS), "--evaluate-every", "2", "--set", "validation_windows=20"]
 SHORT = ["--steps", "2", "--evaluate-every", "2", "--set", "warmup=1"]
 SHORT += ["--set", "validation_windows=20"]
+# A training that waits halfway, so that it cannot end before it is killed.
+NEVER_DONE = f"""
+import sys, time
+from lmcourse import train
+
+step, left = train.Trainer.step, iter(range({STEPS // 2}))
+
+
+def step_or_wait(trainer):
+    if next(left, None) is None:
+        time.sleep({PATIENCE})
+    return step(trainer)
+
+
+train.Trainer.step = step_or_wait
+sys.exit(train.main(sys.argv[1:]))
+"""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -127,7 +144,7 @@ def test_interrupted_it_says_how_to_go_on(
 
 def test_killed_and_resumed_it_ends_as_if_it_had_not_been(whole, corpus, out):
     command = ["--corpus", corpus, *OPTIONS, "--out", str(out), "--resume"]
-    program = [sys.executable, "-m", "lmcourse.train", *command]
+    program = [sys.executable, "-c", NEVER_DONE, *command]
     process = subprocess.Popen(program, stderr=subprocess.DEVNULL)
     try:
         while process.poll() is None and not (out.exists() and progress(out)["step"] >= 2):

@@ -16,7 +16,7 @@ from lmbook.bench import report
 from lmbook.browser import find_chromium
 from lmbook.execute.keys import ROOT, build_folder
 
-PATIENCE = 300_000  # milliseconds
+PATIENCE = 600_000  # milliseconds: it ends a hang, of Chromium's start too
 
 # What is run in the page: first what is needed, then what is timed.
 PREPARE = """() => {
@@ -177,7 +177,7 @@ def main() -> int:
         return 1
     with sync_playwright() as playwright, serve(site) as origin:
         chromium = playwright.chromium
-        options = {"args": ["--no-sandbox"]}
+        options = {"args": ["--no-sandbox"], "timeout": PATIENCE}
         browser = chromium.launch(executable_path=find_chromium(), **options)
         first, other = browser.new_context(), browser.new_context()
         ways = [time_models(first, way, origin) for way in ("served", "served again")]

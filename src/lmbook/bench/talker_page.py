@@ -72,7 +72,7 @@ def write_in_pages(prompt: str, tokens: int) -> dict[str, dict]:
         (Path(place) / "index.html").write_text(page)
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(
-                executable_path=path, args=["--no-sandbox"]
+                executable_path=path, args=["--no-sandbox"], timeout=PATIENCE
             )
             opened = browser.new_page()
             opened.set_default_timeout(PATIENCE)

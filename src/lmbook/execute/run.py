@@ -36,7 +36,8 @@ from lmbook.execute.verdicts import (
 from lmbook.pages.course import read_page
 from lmcourse.files import write_whole
 
-TIMEOUT = 600  # seconds a cell
+# Seconds a cell: it ends a hang and decides nothing else, on however slow a machine.
+TIMEOUT = 3600
 _CODE_CELL = re.compile(r"^ {0,3}(?:`{3,}|~{3,})\{code-cell\}", re.MULTILINE)
 WATCH = Path(__file__).parent / "watch"
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -321,6 +322,7 @@ async def _execute_chapter(
         allow_errors=True,  # the hook below says which
         timeout=timeout,
         startup_timeout=TIMEOUT,
+        iopub_timeout=timeout,  # outputs that come later are lost, and only warned of
         kernel_name="python3",
         extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(page_path(name, root).parent)}},

@@ -30,8 +30,19 @@ def main() -> int:
     """
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("submissions", type=path_argument)
-    parser.add_argument("--cell", type=float, default=120, help="seconds of a cell")
-    parser.add_argument("--seconds", type=float, default=900, help="of a notebook")
+    clock = "by the clock: give more on a slow or busy machine"
+    parser.add_argument(
+        "--cell",
+        type=float,
+        default=600,
+        help=f"seconds of a cell, and of an answer's calls together, {clock} (%(default)s)",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=3600,
+        help=f"seconds of a notebook, {clock} (%(default)s)",
+    )
     parser.add_argument("--memory", type=float, default=4, help="GiB of a submission")
     parser.add_argument("--unsafe", action="store_true", help="run it with your rights")
     limits = parser.parse_args()

@@ -37,7 +37,7 @@ NEED_ANSWER = {
     "scaling.small",
 }
 MOST_CALLS = 10**5  # of PyTorch's functions, of which a watcher is told
-GRACE_SECONDS = 60  # seconds beyond an answer's own, for whoever hands its reply on
+GRACE_SECONDS = 600  # seconds beyond an answer's own, for whoever hands its reply on
 
 
 class WaitingKernel:

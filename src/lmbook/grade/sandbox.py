@@ -37,7 +37,7 @@ FOLDER_SIZE = "256m"  # bytes it may write
 SHARE_OF_A_PROCESS = 0.75
 LARGEST_REPLY = 2**28  # bytes of a reply
 MEASURE_EVERY = 0.2  # seconds from one measurement of its memory to the next
-END_SECONDS = 60  # seconds that a process may take to end once its output has
+END_SECONDS = 600  # seconds that a process may take to end once its output has
 MOST_WORDS = 500  # characters of what it said before it ended
 ENVIRONMENT = {
     "HOME": "/submission",

@@ -7,7 +7,7 @@
  * @param {string} page.site the site's address, with a slash
  * @param {boolean} page.open whether folds are opened, else they are left out
  * @param {number} page.patience milliseconds that each view has to be drawn in, and all
- *   formulas to be set in
+ *   formulas to be set in, and all plots to find their places in
  * @returns {Promise<{ title: string, html: string, links: string[], rules: string[] }>} the
  *   page's title, its article, the addresses of its style sheets, rules that stand in the page
  */
@@ -30,6 +30,39 @@ async function makeReadyForPaper({ name, site, open, patience }) {
    * @param {number} time in milliseconds
    */
   const sleep = (time) => new Promise((done) => setTimeout(done, time));
+  /**
+   * Wait for something that the page does by itself; an error if it takes too long.
+   *
+   * @param {Promise<unknown> | undefined} done
+   * @param {string} what is not so yet, for the error
+   * @param {string} of what the page's console may say something, for the error
+   */
+  const within = (done, what, of) => {
+    const late = sleep(patience).then(() => {
+      const hang = `the ${what} in ${patience / 1000} seconds`;
+      const look = `open ${location.href} and look at what its console says of ${of}`;
+      throw new Error(`${hang}: print again; if it hangs again, ${look}`);
+    });
+    return Promise.race([done, late]);
+  };
+  /* The places and sizes of plots and of all their parts. */
+  const places = () =>
+    Array.from(article.querySelectorAll(".js-plotly-plot, .js-plotly-plot *"), (e) => {
+      const { x, y, width, height } = e.getBoundingClientRect();
+      return `${x} ${y} ${width} ${height}`;
+    }).join();
+  /* Wait for two frames: in the second one it is seen what was done for the first. */
+  const frames = () =>
+    new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  /* Wait until fonts are there and plots have found their places: two frames change none. */
+  const settled = async () => {
+    await document.fonts.ready;
+    let before = "";
+    for (let now = places(); now !== before; now = places()) {
+      before = now;
+      await frames();
+    }
+  };
   /**
    * Make an element; attributes are set by their names in JavaScript.
    *
@@ -83,13 +116,9 @@ async function makeReadyForPaper({ name, site, open, patience }) {
     if (open) e.open = true;
     else e.remove();
   });
-  const late = sleep(patience).then(() => {
-    const hang = `the formulas of the page ${name} were not set in ${patience / 1000} seconds`;
-    const look = `open ${location.href} and look at what its console says of MathJax`;
-    throw new Error(`${hang}: print again; if it hangs again, ${look}`);
-  });
-  await Promise.race([window.MathJax?.startup?.promise, late]);
-  await sleep(600); // until plots have found their places
+  const formulas = `formulas of the page ${name} were not set`;
+  await within(window.MathJax?.startup?.promise, formulas, "MathJax");
+  await within(settled(), `plots of the page ${name} did not find their places`, "Plotly");
 
   for (const plot of article.querySelectorAll(".js-plotly-plot:has(canvas)")) {
     const size = { width: plot.clientWidth, height: plot.clientHeight };

@@ -26,8 +26,10 @@ HERE = Path(__file__).parent
 # Pixels: what A4 has between its margins, by scale.
 VIEWPORT = {"width": 850, "height": 1100}
 PDF_OPTIONS = {"prefer_css_page_size": True, "scale": 0.75, "print_background": True}
-PATIENCE = 600_000  # milliseconds to load a page, or the book; printing has no limit
-# Milliseconds for a view to be drawn, with its models, and for a page's formulas to be set.
+# Limits in milliseconds, which end a hang and decide nothing else; printing has none.
+PATIENCE = 600_000  # for Chromium to start, and to load a page, or the book
+# For a view to be drawn, with its models; for a page's formulas to be set; for its plots to
+# find their places.
 DRAW_PATIENCE = 600_000
 NOTE = "What moves or answers on the site stands as it is before a reader touches it."
 READER_SETTINGS = (
@@ -73,8 +75,8 @@ def page_for_paper(context, site: str, name: str, folded: str) -> dict:
     ------
     playwright.sync_api.Error
         If the page is not loaded in `PATIENCE` milliseconds, or one of its views is not
-        drawn, or its formulas are not set, in `DRAW_PATIENCE`. The error names the page,
-        and the view or MathJax.
+        drawn, or its formulas are not set, or its plots do not find their places, in
+        `DRAW_PATIENCE`. The error names the page, and the view, MathJax or Plotly.
     """
     with closing(context.new_page()) as page:
         page.set_default_timeout(PATIENCE)
@@ -213,7 +215,7 @@ def main() -> int:
         return 1
     how = {"executable_path": find_chromium(), "args": ["--no-sandbox"]}
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(**how)
+        browser = playwright.chromium.launch(**how, timeout=PATIENCE)
         pdf = print_pages(browser, site, *book, chosen.way, chosen.folded)
     write_whole(chosen.out, pdf)
     print(f"The book is in {chosen.out}")

@@ -974,8 +974,8 @@ def record_keeps_the_rules(page: Page):
 
     It was chosen by the median loss on the tuning text, and has no more parameters than are
     allowed. The simple recipe is below the reference on each seed, too; n-grams, which keep
-    the rules and take less than a second, are below all. Rules and n-grams are those of the
-    stored study *speedrun*.
+    the rules and take less than a hundredth of the reference's time, are below all. Rules
+    and n-grams are those of the stored study *speedrun*.
 
     Parameters
     ----------
@@ -1007,7 +1007,7 @@ def record_keeps_the_rules(page: Page):
     assert simple.loss.max() < reference.loss.min()
     assert counting["loss"] < page.sprint.loss.min()
     assert counting["parameters"] <= rules["parameters"]
-    assert counting["seconds"] < 1
+    assert counting["seconds"] < reference.seconds.median() / 100
     return {
         "target": rules["target"],
         "read": reference.tokens.iloc[0] / 1e6,
