@@ -235,7 +235,7 @@ def turning(study):
                 )
     for layer, ax in enumerate(axes):
         ax.set_xscale("symlog", linthresh=25)
-        ax.set_xticks([0, 25, 100, 500, 2000], ["0", "25", "100", "500", "2000"])
+        ax.set_xticks([0, 25, 100, 500, 2000], ["0", "25", "100", "500", "2,000"])
         ax.set(title=f"layer {layer}", xlabel="steps", ylim=(0, 6), xlim=(-1, 2400))
     axes[0].set_ylabel("words back")
     axes[0].legend(loc="upper center", fontsize=9, frameon=False)
