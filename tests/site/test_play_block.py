@@ -38,7 +38,7 @@ def use(page):
 def test_the_stored_state_is_every_number():
     page = bs4.BeautifulSoup(views.block(table()).stored, "html.parser")
     rows = [[cell.text for cell in row] for row in page.find_all("tr")[1:]]
-    assert rows[0] == ["norm 1", *["-0.100 (-0.110 to -0.080)"] * 2]
+    assert rows[0] == ["norm 1", *["−0.100 (−0.110 to −0.080)"] * 2]
     assert rows[7] == ["head 1", "+1.650 (+1.640 to +1.670)", "+3.400 (+3.390 to +3.420)"]
     assert "whole model is 2.00" in page.find("p").text
 

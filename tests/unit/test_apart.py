@@ -51,14 +51,15 @@ def test_it_tells_the_products_the_scores_the_weights_and_the_mixture():
             wanted = (
                 f"{product.sum():.1f}",
                 f"{product.sum() / 2:.1f}",
-                f"{100 * weight:.0f} %",
+                f"{100 * weight:.0f}\N{NO-BREAK SPACE}%",
             )
+            assert not any("-" in cell.text for cell in numbers)
             shown = tuple(cell.text.replace("−", "-") for cell in numbers)
             assert shown == wanted
+            assert f"{row.th.text} {wanted[-1]}" in view.plain
         scale_mixed = max(m.abs().max() for m in mixtures)
         last = section.find_all("p")[-1]
         assert (bars(last, scale_mixed) - mixed).abs().max() < 0.06 * scale_mixed / 13
-    assert "animal" in view.plain
     assert not page.find("b")
 
 

@@ -46,7 +46,7 @@ def test_each_setting_of_the_switches_has_its_own_shares():
         chosen += f'[value="{second}"]:checked) [data-choice="{first}{second}"]'
         assert chosen in page.style.text
         share = 10 * (first + 2 * second)
-        assert section.select("td")[1].text == f"{share} %"
+        assert section.select("td")[1].text == f"{share}\N{NO-BREAK SPACE}%"
         assert f"h{share}.0v20" in section.path["d"]
         assert section.select("path")[1]["d"] == "M25.0 0v26"
         assert section.p.text == sentences[setting]

@@ -51,8 +51,9 @@ def test_stored_are_the_first_pair_and_what_more_echoes_would_get(view):
     apart = preferences.differences(*zip(*pairs, strict=True))
     taken = apart[:, preferences.PROPERTIES.index("echoes")] > 0
     weights = preferences.fit_reward(apart, taken)
-    cells = [float(cell) for cell in re.findall(r"<td>([-\d.]+)</td>", view.stored)]
-    assert cells == pytest.approx(weights, abs=0.006)
+    cells = re.findall(r"<td>([−\d.]+)</td>", view.stored)
+    shown = [float(cell.replace("−", "-")) for cell in cells]
+    assert shown == pytest.approx(weights, abs=0.006)
     assert (
         f"predict {correct_predictions(apart, taken):g} of {PAIRS} choices correctly"
         in view.alt

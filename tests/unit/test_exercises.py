@@ -199,6 +199,35 @@ def test_the_first_fault_of_those_declared_counts():
     assert diagnoses("toy.faults") == ["… is small.", "odd.", "large."]
 
 
+def test_numbers_in_a_message_are_written_as_everywhere_in_the_book():
+    texts = "{share:.1%} of {count:,} with {value:+.2f}, {low}, {name:>3} and {pair}."
+
+    @exercise("toy.numbers")
+    def numbers():
+        yield Faults(lambda answer: answer, {texts: lambda seen: seen.bad}, right=texts)
+
+    seen = {"share": np.float32(0.125), "count": 30522, "value": -0.5, "low": np.int64(-3)}
+    seen |= {"name": "-x", "pair": [1, -2]}
+    told = "12.5\N{NO-BREAK SPACE}% of 30,522 with −0.50, −3,  -x and [1, -2]."
+    right = check("toy.numbers", SimpleNamespace(**seen, bad=False))
+    assert right.message == f"right. {told}"
+    wrong = check("toy.numbers", SimpleNamespace(**seen, bad=True))
+    assert (wrong.message, wrong.diagnosis) == (told, "… of … with …, …, … and ….")
+
+
+def test_a_number_that_differs_is_told_with_a_minus_sign():
+    @exercise("toy.minus")
+    def minus():
+        yield Case([[1.0, 2.0]], np.array([1.0, 2.0]))
+        yield Case([1.0], 2.0)
+
+    assert (
+        "where yours is −2." in check("toy.minus", lambda x: -np.asarray(x)[::-1]).message
+    )
+    same = check("toy.minus", lambda x: np.asarray(x) if np.ndim(x) else -x / 4)
+    assert "the numbers differ; −0.25 is not it." in same.message
+
+
 def test_diagnoses_are_listed_without_an_answer():
     @exercise("toy.listed")
     def listed():

@@ -16,6 +16,7 @@ from lmcourse.film import Film, first_for_good, load_film, pack
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.model import GPT, GPTConfig
 from lmcourse.views.film import named_stops, sentence_of
+from lmcourse.views.view import tidy
 from studies.mini_gpt import film as study
 
 
@@ -331,4 +332,4 @@ def test_the_table_says_what_is_recorded_and_written():
         )
     assert len(view.data["written"]) == 120
     for stop in view.data["named"]:
-        assert " ".join(stop["told"].split()) in view.alt
+        assert tidy(stop["told"]) in view.alt

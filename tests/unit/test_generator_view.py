@@ -32,7 +32,9 @@ def test_the_stored_state_is_torch_s(gpt):
         names.get(c, c) for c in tokenizer.decode(ids.tolist())
     ]
     for (_, shown), share in zip(rows, 100 * shares, strict=True):
-        assert float(shown.removesuffix(" %")) == pytest.approx(share.item(), abs=0.06)
+        assert float(shown.removesuffix("\N{NO-BREAK SPACE}%")) == pytest.approx(
+            share.item(), abs=0.06
+        )
     lens = [[cell.text for cell in row] for row in page.select(".lmg-lens tr")]
     assert len(lens) == 2
     likeliest = tokenizer.alphabet[logits.argmax()]

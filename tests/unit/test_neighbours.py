@@ -18,7 +18,7 @@ def spaces():
     points = [rng.standard_normal((10, 4)) for _ in range(2)]
     units = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in points]
     table = Space("BERT's table", NAMES, units[0], None, 10, [np.delete(np.arange(10), 4)])
-    counts = [30, 20, 9, 8, 7, 6, 6, 5, 3, 1]
+    counts = [3000, 2000, 9, 8, 7, 6, 6, 5, 3, 1]
     return [
         table,
         Space("Dickinson", NAMES, units[1], counts, 9, [np.arange(8), np.arange(1, 8)]),
@@ -38,7 +38,7 @@ def wanted(space, row):
 def test_lists_are_those_of_all_cosines(spaces):
     lists = views.neighbours("bee", spaces).data["lists"]
     assert [near for _, _, near in lists] == [wanted(space, 1) for space in spaces]
-    assert [note for _, note, _ in lists] == ["one of 10 rows", "20 times in the text"]
+    assert [note for _, note, _ in lists] == ["one of 10 rows", "2,000 times in the text"]
 
 
 def test_a_rare_word_is_no_neighbour_and_has_none(spaces):

@@ -2,6 +2,7 @@
 
 import csv
 
+import bs4
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +11,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from transformers import BertConfig, BertModel
 
-from lmcourse import own_poems
+from lmcourse import own_poems, views
 from lmcourse.figures.dickinson_layers import own_texts
 from lmcourse.models import load_bert
 
@@ -190,6 +191,15 @@ def test_labels_are_told_by_words_and_not_when_they_are_dealt(climbed):
     ]
     right = [(guess == labels).mean() for guess in guesses]
     assert min(right) - 0.1 <= table.right["after layer 1"] <= max(right) + 0.1
+
+
+def test_without_scripts_shares_are_written_as_everywhere_in_the_book(climbed):
+    mine, tokenizer, _ = climbed
+    view = views.own_poems(mine, tokenizer)
+    rows = bs4.BeautifulSoup(view.stored, "html.parser").find_all("table")[1]
+    shown = [cell.text for cell in rows.select("td")]
+    assert shown == [f"{100 * s:.0f}\N{NO-BREAK SPACE}%" for s in mine.table.right]
+    assert f"At the last level {shown[-3]} of the labels" in view.alt
 
 
 def test_the_view_shows_the_texts_escaped_with_both_models(climbed):

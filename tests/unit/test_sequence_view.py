@@ -41,12 +41,13 @@ def test_stored_probabilities_and_unit_are_the_models_own(view):
 def test_it_tells_the_likeliest_and_what_the_unit_is_worth(view):
     data = view.data
     best = data["alphabet"][int(np.argmax(data["counted"]))]
-    first = f"{best} {100 * max(data['counted']):.1f} %"
+    first = f"{best} {100 * max(data['counted']):.1f}\N{NO-BREAK SPACE}%"
     sentence = f"After “your ep” the likeliest characters of the 4-gram model: {first}"
     assert sentence in view.alt
     least = int(np.argmin(data["memory"]))
     low, shown = data["memory"][least], {"\n": "⏎", " ": "·"}.get(TEXT[least], TEXT[least])
-    assert f"98 is lowest, {low:.2f}, at character {least + 1}, “{shown}”" in view.alt
+    written = f"{low:.2f}".replace("-", "−")
+    assert f"98 is lowest, {written}, at character {least + 1}, “{shown}”" in view.alt
     on, off = np.mean(data["losses"], axis=1)
     assert f"Loss: {on:.2f}; with the unit frozen at its mean {off:.2f}." in view.alt
     assert view.stores == ["sonnets-training", "lstm", "lstm-random"]

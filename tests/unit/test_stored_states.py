@@ -33,6 +33,15 @@ def test_the_graph_has_each_value_and_how_the_loss_follows_it():
         assert shown[name] == (f"{value:.2f}", format_number(slope, ".2f"))
 
 
+def test_steps_of_a_training_are_written_with_a_comma():
+    view = backpropagation.training_run(stored("backpropagation"))
+    labels = [label.text.strip() for label in read(view).select("label")]
+    assert labels[0] == "0 (random weights)"
+    assert labels[-1] == "2,000"
+    assert "[1,000: Loss on the sonnets" in view.plain
+    assert "Bar charts after 2,000 steps." in view.stored
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_which_list_is_the_neurons_is_told_in_a_fold(seed):
     with pytest.raises(ValueError, match="one neuron or more"):
@@ -59,7 +68,10 @@ def test_dials_are_drawn_and_add_up_to_the_score():
         for a, q, k in zip(turns, data["query"], data["key"], strict=True)
     ]
     assert parts == pytest.approx(want, abs=0.01)
-    scores = {row[0]: [float(x) for x in row[1:]] for row in rows_of(page)}
+    assert not any("-" in cell for row in rows_of(page) for cell in row)
+    scores = {
+        row[0]: [float(x.replace("−", "-")) for x in row[1:]] for row in rows_of(page)
+    }
     assert scores["3"] == [1, 2, 6]  # made for three tokens back
     assert len(page.svg.select("circle")) == len(data["speeds"])
 

@@ -21,12 +21,17 @@ def test_the_stored_state_is_torch_s():
     products = KEYS @ QUERY
     wanted = zip(WORDS, products, products / 2**0.5, weights, strict=True)
     assert rows == [
-        [word, f"{p:.2f}", f"{s:.2f}", f"{100 * w:.0f} %"] for word, p, s, w in wanted
+        [
+            word,
+            *(f"{n:.2f}".replace("-", "−") for n in (p, s)),
+            f"{100 * w:.0f}\N{NO-BREAK SPACE}%",
+        ]
+        for word, p, s, w in wanted
     ]
     line = page.find_all("line")[-2]  # the query comes last
     drawn = [float(line["x2"]) / 75 - 3.2, 3.2 - float(line["y2"]) / 75]
     torch.testing.assert_close(torch.tensor(drawn).double(), output, atol=1e-3, rtol=0)
-    assert f"bee {100 * weights[2]:.0f} %" in view.alt
+    assert f"bee {100 * weights[2]:.0f}\N{NO-BREAK SPACE}%" in view.alt
     assert not page.find("b")
 
 
@@ -34,5 +39,5 @@ def test_the_stored_state_is_torch_s():
     ("keys", "query"), [(KEYS[:2], QUERY), (3 * KEYS, QUERY), (KEYS, [torch.nan, 0])]
 )
 def test_what_does_not_fit_is_refused(keys, query):
-    with pytest.raises(ValueError, match="a query are points from -3 to 3"):
+    with pytest.raises(ValueError, match="a query are points from −3 to 3"):
         views.attention_toy(WORDS, keys, query)

@@ -16,6 +16,7 @@ import torch
 
 from lmbook.pages.tables import data_table
 from lmcourse import views
+from lmcourse.numbers import percent
 from lmcourse.views import notebook
 from lmcourse.views.block import PARTS, _drawing
 from lmcourse.views.markup import library, script_json
@@ -90,6 +91,12 @@ def test_a_view_with_data_says_in_a_notebook_that_the_site_draws_it():
     assert bundle[views.MIME]["stored"] == "<p>stored</p>"
 
 
+def test_an_alternative_text_is_one_line_in_which_no_number_leaves_its_unit():
+    text = f"It gets\n  {percent(0.71)}  of the weight.\t"
+    alt = views.View("still", None, "<p>stored</p>", alt=text).alt
+    assert alt == "It gets 71\N{NO-BREAK SPACE}% of the weight."
+
+
 def test_a_view_needs_an_alternative_text():
     with pytest.raises(ValueError, match="alt is empty"):
         views.View("still", None, "<p>stored</p>", alt=" \n")
@@ -130,7 +137,7 @@ def test_missing_attention_says_how_to_get_it():
         (weights(3, tokens=9), r"shape \(3, 9, 9\); 10 tokens .*count \[CLS\]"),
         (weights(2, 3), r"shape \(2, 3, 10, 10\); 10 tokens of one text"),
         (weights(3) * 0.9, r"the rows sum to 0\.9 to 0\.9;.*softmax"),
-        (2 * torch.eye(10).expand(3, 10, 10) - 0.1, r"the least weight is -0\.1"),
+        (2 * torch.eye(10).expand(3, 10, 10) - 0.1, r"the least weight is −0\.1"),
         (torch.full((3, 10, 10), torch.nan), "the rows sum to nan to nan"),
         (torch.empty(0, 10, 10), r"shape \(0, 10, 10\); 10 tokens of one text"),
     ],
@@ -245,7 +252,7 @@ def test_in_a_notebook_every_sentence_is_shown_in_the_first_head(by_kind):
     looks = [(["one", "two"], even, 0, []), (["three", "four"], one_hot, 1, [])]
     view = views.sentences(looks, alt=ALT, head=1, notes=["first", "second"])
     page = view._repr_html_()
-    assert re.findall(r'title="(\d+) %">(\w+)', page) == [
+    assert re.findall(r'title="(\d+)\N{NO-BREAK SPACE}%">(\w+)', page) == [
         ("50", "one"),
         ("50", "two"),
         ("0", "three"),

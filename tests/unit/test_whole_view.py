@@ -43,12 +43,12 @@ def test_what_is_stored_of_a_gpt_is_torch_s(gpt):
     names = {" ": "·", "\n": "⏎"}
     word = names.get(tokenizer.alphabet[best], tokenizer.alphabet[best])
     first = page.select(".lmw-answer tr")[1]
-    assert [cell.text for cell in first] == [word, f"{100 * share:.1f} %"]
+    assert [cell.text for cell in first] == [word, f"{100 * share:.1f}\N{NO-BREAK SPACE}%"]
     rows = page.select(".lmw-layers tr")[1:]
     for row, probs in zip(rows, layers, strict=True):
         share, own = probs.max(-1)
         name = names.get(tokenizer.alphabet[own], tokenizer.alphabet[own])
-        assert row.select("td")[-1].text == f"“{name}” {100 * share:.0f} %"
+        assert row.select("td")[-1].text == f"“{name}” {100 * share:.0f}\N{NO-BREAK SPACE}%"
     data = reading(view)
     for layer, weights in enumerate(model.attentions(ids)):
         stored = torch.tensor(data["weights"][layer]).view(weights[0].shape) / 1000

@@ -16,6 +16,8 @@ import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
+from lmcourse.numbers import format_number
+
 TOLERANCE = 1e-5  # as a share of the oracle's largest magnitude; float32 keeps it
 SHOWN = 160  # characters of a call or a result that a message shows
 MAX_ENTRIES = 10**7  # a list with more is not even read
@@ -381,12 +383,12 @@ def _difference(got: np.ndarray, want: np.ndarray, tolerance: float) -> str:
     if np.isnan(got.astype(float)).any() and not np.isnan(want.astype(float)).any():
         return "there is a NaN in the result."
     if want.shape == ():
-        return f"the numbers differ; {got:.4g} is not it."
+        return f"the numbers differ; {format_number(got, '.4g')} is not it."
     differs = ~_near(got, want, tolerance if want.dtype.kind == "f" else 0)
     first = tuple(int(i) for i in np.argwhere(differs)[0])
     return (
         f"{differs.sum()} of {differs.size} numbers differ, the first at {first}, "
-        f"where yours is {got[first]:.4g}."
+        f"where yours is {format_number(got[first], '.4g')}."
     )
 
 
@@ -404,7 +406,7 @@ def array(value: object) -> np.ndarray:
     """
     try:
         if isinstance(value, Sequence) and len(value) > MAX_ENTRIES:
-            raise Unfit(f"{len(value)} entries are far too many.")
+            raise Unfit(f"{len(value):,} entries are far too many.")
         numbers = np.asarray(_detached(value))
     except (Exception, SystemExit) as error:
         if isinstance(error, Wrong):

@@ -13,9 +13,11 @@ Where an answer has many right forms, as that of an experiment, a check has `Fau
 """
 
 import re
+import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from numbers import Real
 
 from lmcourse.exercises.answers import (
     TOLERANCE,
@@ -26,6 +28,7 @@ from lmcourse.exercises.answers import (
     expect,
     noted,
 )
+from lmcourse.numbers import format_number
 
 _FIELD = re.compile(r"\{[^}]*\}")  # where a value is filled into a diagnosis: "{loss:.2f}"
 
@@ -163,7 +166,7 @@ class Faults:
         for diagnosis, holds in self.table.items():
             if holds(seen):
                 raise filled(diagnosis, values)
-        return self.right.format(**values)
+        return _fill_in(self.right, values)
 
 
 @dataclass(frozen=True)
@@ -209,7 +212,27 @@ def filled(diagnosis: str, values: Mapping[str, object]) -> Wrong:
     ``diagnosis`` : str, such as "a loss of {loss:.2f}."; ``values`` : name → value, such as
     ``{"loss": 2.5}``. The message has the values, its ``diagnosis`` an ellipsis for each.
     """
-    return Wrong(diagnosis.format(**values), blank(diagnosis))
+    return Wrong(_fill_in(diagnosis, values), blank(diagnosis))
+
+
+class _Filler(string.Formatter):
+    """Fills values in as `str.format` does, but numbers as the book writes them."""
+
+    def format_field(self, value: object, format_spec: str) -> str:
+        """Return a value as text: a number by `format_number`, anything else as it is."""
+        if isinstance(value, Real):
+            return format_number(value, format_spec)
+        return super().format_field(value, format_spec)
+
+
+def _fill_in(text: str, values: Mapping[str, object]) -> str:
+    """Return a text in which values are filled in, numbers as the book writes them.
+
+    ``text`` : str, such as "{share:.0%} are chosen."; ``values`` : name → value, such as
+    ``{"share": 0.71}``. The share becomes "71 %", whose space does not break, and a minus
+    is a minus sign.
+    """
+    return _Filler().vformat(text, (), values)
 
 
 def _raise_instead(wrong: Wrong, instead: Mapping[str, str]) -> None:

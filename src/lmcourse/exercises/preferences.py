@@ -132,7 +132,7 @@ def fool():
         reader is told the first that holds.
     """
     faults = {
-        "that is {characters} characters; a line of the model has 59 at most.": (
+        "that is {characters:,} characters; a line of the model has 59 at most.": (
             lambda seen: seen.characters > LONGEST
         ),
         "only the letters a to z count here, one with an accent is none: so these are "

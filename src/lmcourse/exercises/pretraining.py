@@ -340,7 +340,7 @@ def runs():
         "some positions are never hidden, so the model never has to predict them.": (
             lambda seen: not seen.ever[:, 1:29].any(0).all()
         ),
-        "{both:.0%} of the blanks keep both neighbours; at most 10% may.": lambda seen: (
+        "{both:.0%} of the blanks keep both neighbours; at most 10 % may.": lambda seen: (
             seen.both > 0.1
         ),
     }

@@ -46,15 +46,15 @@ def _one_layer(tokenizer, model, sentence, word, layer):
     return batch.tokens(), weights[0, layer], query, ends
 
 
-def _per_cent_to_first(read, head):
-    """Return how much attention a head gives the sentence's first noun, in whole per cents.
+def _given_to_first(read, head):
+    """Return how much attention a head gives the sentence's first noun, such as "46 %".
 
     ``read`` is a tuple: the sentence's tokens; the weights, (heads, tokens, tokens); the
     position of the token that attends; and the nouns, (first position, last position + 1)
     each. ``head`` is the number of the head.
     """
     _, weights, query, nouns = read
-    return round(100 * weights[head, query, slice(*nouns[0])].sum().item())
+    return percent(weights[head, query, slice(*nouns[0])].sum().item())
 
 
 def attended(tokenizer, model, untrained, sentences, layer, head):
@@ -81,7 +81,7 @@ def attended(tokenizer, model, untrained, sentences, layer, head):
         [_one_layer(tokenizer, each, sentence, "it", layer) for sentence in sentences]
         for each in (model, untrained)
     )
-    first, second = (_per_cent_to_first(each, head) for each in read[:2])
+    first, second = (_given_to_first(each, head) for each in read[:2])
     return views.sentences(
         read,
         head=head,
@@ -90,8 +90,8 @@ def attended(tokenizer, model, untrained, sentences, layer, head):
         around=(tokenizer.cls_token_id, tokenizer.sep_token_id),
         untrained=[weights for _, weights, _, _ in random],
         alt=f"Twelve sentences to choose from, in the {len(read[0][1])} heads of layer "
-        f"{layer}. In head {head} “it” gives “animal” {first} % of its attention in the "
-        f"first sentence, which ends with “tired”, and {second} % in the second, which "
+        f"{layer}. In head {head} “it” gives “animal” {first} of its attention in the "
+        f"first sentence, which ends with “tired”, and {second} in the second, which "
         "ends with “wide”. A switch puts random weights in the model's place.",
     )
 
@@ -124,7 +124,7 @@ def lines(tokenizer, model, untrained, sentences, notes, layer, head):
         for each in (model, untrained)
     )
     shares = [
-        f"{_per_cent_to_first(each, head)} % to {sentence.nouns[0]}"
+        f"{_given_to_first(each, head)} to {sentence.nouns[0]}"
         for each, sentence in zip(read, sentences, strict=True)
     ]
     return views.sentences(
@@ -209,12 +209,12 @@ def grid(weights, tokens, query, key, head):
     -------
     View
     """
-    share = round(100 * weights[head, query, key].item())
+    share = percent(weights[head, query, key].item())
     return views.attention_heads(
         weights,
         tokens,
         alt=f"A heat map for each of {len(weights)} heads. In head {head} the row of "
-        f"“{tokens[query]}” has {share} % of its weight in the column of "
+        f"“{tokens[query]}” has {share} of its weight in the column of "
         f"“{tokens[key]}”.",
     )
 
@@ -458,7 +458,7 @@ def persons(shares, named):
     ax.set(xscale="log", xlabel="attention of “He” (logarithmic)")
     ax.set_xticks([0.001, 0.01, 0.1, 0.5])
     ax.minorticks_off()
-    ax.xaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
+    ax.xaxis.set_major_formatter(lambda share, _: percent(share, 1 if share < 0.01 else 0))
     plt.show()
 
 

@@ -65,7 +65,7 @@ def training_run(study):
     pictures = []
     for i, step in enumerate(marks):
         state = runs["sonnets"][i]
-        name = str(step) if step else "0 (random weights)"
+        name = f"{step:,}" if step else "0 (random weights)"
         note = (
             f"Loss on the sonnets that it learns from: {state['trained']:.1f} nats; on "
             f"sonnets that it never reads: {state['unseen']:.1f}."
@@ -73,13 +73,13 @@ def training_run(study):
         shown[name] = note, max(state["samples"], key=len)
         shares = [np.array(states[i]["looks"]).mean(1) for states in runs.values()]
         alt = (
-            f"Bar charts after {step} steps. The decoder of the sonnets attends "
+            f"Bar charts after {step:,} steps. The decoder of the sonnets attends "
             f"{back['sonnets'][i, 0]:.1f} words back in layer 0 and "
             f"{back['sonnets'][i, 1]:.1f} in layer 1; that of the shuffled words "
             f"{back['shuffled'][i, 0]:.1f} and {back['shuffled'][i, 1]:.1f}."
         )
         pictures.append(views.looks(shares, ["sonnets", "shuffled"], alt=alt, top=0.8))
-    return views.samples("Steps of training", shown, pictures, first=str(marks[-1]))
+    return views.samples("Steps of training", shown, pictures, first=f"{marks[-1]:,}")
 
 
 def _passes(q, k, v, t):
@@ -235,7 +235,7 @@ def turning(study):
                 )
     for layer, ax in enumerate(axes):
         ax.set_xscale("symlog", linthresh=25)
-        ax.set_xticks([0, 25, 100, 500, 2000], ["0", "25", "100", "500", "2000"])
+        ax.set_xticks([0, 25, 100, 500, 2000], ["0", "25", "100", "500", "2,000"])
         ax.set(title=f"layer {layer}", xlabel="steps", ylim=(0, 6), xlim=(-1, 2400))
     axes[0].set_ylabel("words back")
     axes[0].legend(loc="upper center", fontsize=9, frameon=False)
@@ -455,7 +455,7 @@ def progress(study, copied):
         ]
         rows.append(
             {
-                "steps": step,
+                "steps": f"{step:,}",
                 "loss, sonnets it learns": np.mean([state["trained"] for state in states]),
                 "loss, new sonnets": np.mean([state["unseen"] for state in states]),
                 "copied": percent(np.mean(hits or 0)),

@@ -8,7 +8,7 @@ import pandas as pd
 from lmcourse import views
 from lmcourse.digit_readers import reader_accuracies
 from lmcourse.graphs import FAR
-from lmcourse.numbers import format_number
+from lmcourse.numbers import format_number, percent
 from lmcourse.rules import REACH, TURNS
 
 # --- digits ---------------------------------------------------------------------------
@@ -203,7 +203,7 @@ def distances_told(study):
         ax.imshow(shares, cmap=views.SEQUENTIAL, vmin=0, vmax=1)
         for (true, predicted), share in np.ndenumerate(shares):
             ink = "white" if share > 0.6 else "black"
-            text = f"{share:.0%}"
+            text = percent(share)
             ax.text(predicted, true, text, ha="center", va="center", color=ink, fontsize=9)
         ax.set_xticks(range(FAR), names)
         ax.set_yticks(range(FAR), names)

@@ -9,7 +9,7 @@ from plotly.subplots import make_subplots
 
 from lmcourse import views
 from lmcourse.embeddings import unit
-from lmcourse.numbers import crossed_interval
+from lmcourse.numbers import crossed_interval, format_number
 from lmcourse.verbs_and_nouns import (
     LESSONS,
     TAUGHT,
@@ -199,7 +199,9 @@ def contest(tokenizer, model, untrained, taught, random_taught):
     # From these the page learns the directions of its own copy with random weights.
     data["lessons"] = {"words": TAUGHT[:FEW_WORDS], "pairs": pairs()[:FEW_PAIRS]}
     data["lessons"]["before"] = pairs(LESSONS)
-    lines = [[name, f"{a:+.2f}", f"{b:+.2f}"] for name, a, b in rows]
+    lines = [
+        [name, *(format_number(lead, "+.2f") for lead in leads)] for name, *leads in rows
+    ]
     return views.View(
         "contest-view",
         data,
@@ -351,7 +353,7 @@ def cones(runs):
     )
     summary = " ".join(
         f"At k = {_stop(run)} the words' mean cosine is {run['picture']['cosine']:.2f} and "
-        f"the mean score {run['picture']['score']:.1f}."
+        f"the mean score {format_number(run['picture']['score'], '.1f')}."
         for run in runs
     )
     alt = f"Rays from a middle point, words to the left, contexts to the right. {summary}"

@@ -8,6 +8,7 @@ import pandas as pd
 
 from lmcourse import views
 from lmcourse.dates import ANSWER, CHARACTERS, SIZES
+from lmcourse.numbers import percent
 from lmcourse.views import View
 
 DAY = "1886-05-15"
@@ -77,7 +78,7 @@ def reader(run):
         f"<table>{head}{rows}</table>",
         alt="A date in several styles, each with what the model writes for it. While it "
         f"writes the 5 of {DAY} for 15 May 1886, the M of May has "
-        f"{100 * run['look'][3]:.0f} % of its attention.",
+        f"{percent(run['look'][3])} of its attention.",
     )
 
 

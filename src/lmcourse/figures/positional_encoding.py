@@ -256,15 +256,16 @@ def dials():
     sentence = (
         f"The query is at {data['place']}, the key {data['behind']} tokens before it."
     )
+    written = table.to_html(float_format=lambda score: format_number(score, ".2f"))
     return views.View(
         "dials-view",
         data,
-        f"{picture}<p>{sentence} The score by distance:</p>{table.round(2).to_html()}",
+        f"{picture}<p>{sentence} The score by distance:</p>{written}",
         alt="Six dials, each with a full hand for the query and a dashed one for the key, "
         "and a curve of their score against the distance. Three tokens back all six pairs "
-        f"agree and the score is {scores[3, 5]:.1f}. The first pair alone has 1 at "
-        f"distance 3 and {scores[9, 0]:.2f} again at 9; all six have {scores[9, 5]:.1f} "
-        "there.",
+        f"agree and the score is {format_number(scores[3, 5], '.1f')}. The first pair "
+        f"alone has 1 at distance 3 and {format_number(scores[9, 0], '.2f')} again at 9; "
+        f"all six have {format_number(scores[9, 5], '.1f')} there.",
     )
 
 

@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from html import escape
 
+from lmcourse.numbers import percent
 from lmcourse.views.apart import bars
 from lmcourse.views.choice import choice, radio, row_of
 from lmcourse.views.markup import library
@@ -131,5 +132,5 @@ def _row(name: str, share: float, even: float) -> str:
     mark = f'<path class="lm-even" d="M{100 * even:.1f} 0v26"/>'
     frame = 'viewBox="0 0 100 26" preserveAspectRatio="none"'
     drawing = f'<svg class="lm-bars" aria-hidden="true" {frame}>{bar}{mark}</svg>'
-    cells = f"<td>{drawing}</td><td>{100 * share:.0f} %</td>"
+    cells = f"<td>{drawing}</td><td>{percent(share)}</td>"
     return f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>'

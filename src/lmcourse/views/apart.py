@@ -5,6 +5,7 @@ from html import escape
 
 import numpy as np
 
+from lmcourse.numbers import format_number, percent
 from lmcourse.views.checks import as_array
 from lmcourse.views.choice import choice
 from lmcourse.views.view import View
@@ -36,7 +37,13 @@ def apart(question: str, shown: dict) -> View:
     """
     parts = [_part(*given) for given in shown.values()]
     scales = [max(np.abs(part[i]).max() for part in parts) or 1 for i in (1, 2, 3)]
-    texts = (", ".join(map("{} {:.0%}".format, part[0], part[-1])) for part in parts)
+    texts = (
+        ", ".join(
+            f"{token} {percent(weight)}"
+            for token, weight in zip(part[0], part[-1], strict=True)
+        )
+        for part in parts
+    )
     plain = "\n\n".join(map("[{}]\n{}".format, shown, texts))
     panels = (_panel(part, scales) for part in parts)
     return choice("look", question, plain, map(escape, shown), panels)
@@ -91,8 +98,12 @@ def _panel(part, scales) -> str:
     root = math.sqrt(len(query))
     rows = ""
     for token, row, score, weight in zip(tokens, products, scores, weights, strict=True):
-        cells = f"{root * score:.1f}", f"{score:.1f}", f"{100 * weight:.0f} %"
-        cells = (bars(row, scales[2]), *(cell.replace("-", "−") for cell in cells))
+        cells = (
+            bars(row, scales[2]),
+            format_number(root * score, ".1f"),
+            format_number(score, ".1f"),
+            percent(weight),
+        )
         cells = "".join(f"<td>{cell}</td>" for cell in cells)
         rows += f'<tr><th scope="row">{escape(token)}</th>{cells}</tr>'
     head = ("key of", "query × key", "sum", f"÷ √{len(query)}", "weight")

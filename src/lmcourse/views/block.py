@@ -1,5 +1,6 @@
 """The Transformer block as a drawing whose parts are switched off."""
 
+from lmcourse.numbers import format_estimate, format_number
 from lmcourse.views.markup import library, table
 from lmcourse.views.view import View
 
@@ -58,7 +59,8 @@ def block(
     if reordered is not None:
         data["reordered"] = _measured(*reordered)
     changes = ", ".join(
-        f"{parts[part][0]} {change:+.2f}" for part, change, *_ in layers[first]
+        f"{parts[part][0]} {format_number(change, '+.2f')}"
+        for part, change, *_ in layers[first]
     )
     alt = (
         f"A block and its parts. The loss is {whole_loss:.2f}; "
@@ -67,9 +69,14 @@ def block(
     if untrained is not None:
         alt += " A switch puts random weights in the model's place"
         alt += "." if reordered is None else ", or letters in another order."
-    numbers = "{:+.3f} ({:+.3f} to {:+.3f})".format
     rows = [
-        [parts[cells[0][0]][0], *(numbers(*change[:3]) for _, *change in cells)]
+        [
+            parts[cells[0][0]][0],
+            *(
+                format_estimate(change, interval, "+.3f")
+                for _, change, *interval, _ in cells
+            ),
+        ]
         for cells in zip(*layers, strict=True)
     ]
     losses = table(["without", *(f"layer {i}" for i in range(len(layers)))], rows)

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lmcourse.numbers import format_number
+
 DECIMALS = 3
 ROW_TOLERANCE = 1e-2  # half precision sums 512 weights to within this
 CAUSAL_TOLERANCE = 1e-6
@@ -71,9 +73,10 @@ def head_weights(attention, tokens: Sequence[str], where: str = "attention") -> 
     sums = weights.sum(axis=-1)  # (heads, tokens); a NaN is near to nothing
     if not (np.abs(sums - 1) <= ROW_TOLERANCE).all() or weights.min() < -ROW_TOLERANCE:
         raise ValueError(
-            f"{where}: the least weight is {weights.min():.4g}, and the rows sum to "
-            f"{sums.min():.4g} to {sums.max():.4g}; weights are at least 0, and each row "
-            "sums to 1. Pass the weights after the softmax, not the scores"
+            f"{where}: the least weight is {format_number(weights.min(), '.4g')}, and the "
+            f"rows sum to {format_number((sums.min(), sums.max()), '.4g')}; weights are at "
+            "least 0, and each row sums to 1. Pass the weights after the softmax, not the "
+            "scores"
         )
     return weights
 

@@ -8,7 +8,7 @@ import torch
 
 from lmcourse.gpt.generation import generate
 from lmcourse.guessing import held_out_lines
-from lmcourse.numbers import plural
+from lmcourse.numbers import format_number, plural
 from lmcourse.preferences import PROPERTIES, differences, fit_reward, properties
 from lmcourse.views.generator import why_not_in_page
 from lmcourse.views.markup import table
@@ -219,7 +219,8 @@ def _stored(pairs) -> str:
     weights, right = _fitted(pairs)
     shown = "".join(f"<li>{html.escape(line)}</li>" for line in pairs[0])
     rows = [
-        (name, f"{weight:.2f}") for name, weight in zip(PROPERTIES, weights, strict=True)
+        (name, format_number(weight, ".2f"))
+        for name, weight in zip(PROPERTIES, weights, strict=True)
     ]
     return (
         f'<p>Which line do you like better?</p><ol class="lmv-lines">{shown}</ol>\n'

@@ -9,6 +9,7 @@ from torch.nn.functional import normalize
 from lmcourse import int8
 from lmcourse.ablation import without
 from lmcourse.bert import Bert, rebuild
+from lmcourse.numbers import format_number
 from lmcourse.views.markup import table
 from lmcourse.views.tokenizer import shown
 from lmcourse.views.view import View
@@ -220,7 +221,10 @@ def _near(data: dict, level: int) -> list[str]:
     """
     fields = data["near"][level][data["token"]].split()
     pairs = zip(fields[::2], fields[1::2], strict=True)
-    return [f"{shown('bert', piece)} {float(cosine):.2f}" for piece, cosine in pairs]
+    return [
+        f"{shown('bert', piece)} {format_number(float(cosine), '.2f')}"
+        for piece, cosine in pairs
+    ]
 
 
 def _stored(data: dict, names: list[str], pictures: np.ndarray, summary: str) -> str:

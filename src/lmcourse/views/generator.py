@@ -9,6 +9,7 @@ import torch
 
 from lmcourse.gpt.generation import Cache
 from lmcourse.gpt.inside import states
+from lmcourse.numbers import percent
 from lmcourse.random_order import bits_at
 from lmcourse.tokenization import CharTokenizer
 from lmcourse.views.markup import table
@@ -145,7 +146,7 @@ def why_not_in_page(tokenizer, model) -> str:
     mib = 2 * model.parameters_count / 2**20  # in float16
     why = []
     if mib > LARGEST:
-        why.append(f"its weights are {mib:.0f} MiB to load")
+        why.append(f"its weights are {mib:,.0f} MiB to load")
     if not isinstance(tokenizer, CharTokenizer):
         why.append(f"it reads {tokenizer.vocab_size:,} pieces of words, not characters")
     if model.config.ngrams:
@@ -255,4 +256,4 @@ def _likeliest(logits, names, count: int, digits: int) -> list[tuple[str, str]]:
     """
     shares, ids = logits.softmax(-1).sort(descending=True, stable=True)
     likeliest = zip(ids[:count].tolist(), shares.tolist(), strict=False)
-    return [(names[i], f"{100 * share:.{digits}f} %") for i, share in likeliest]
+    return [(names[i], percent(share, digits)) for i, share in likeliest]

@@ -9,7 +9,7 @@ import numpy as np
 
 from lmcourse.data import load_poems, load_sonnets
 from lmcourse.embeddings import unit, word_vectors, words
-from lmcourse.numbers import plural
+from lmcourse.numbers import format_number, plural
 from lmcourse.views.view import View
 from lmcourse.word_tests import shuffled_texts
 
@@ -221,7 +221,7 @@ def _list(word: str, space: Space) -> tuple[str, list]:
         )
     else:
         count = space.counts[row] if row is not None else 0
-        note = f"{count} {plural(count, 'time')} in the text"
+        note = f"{count:,} {plural(count, 'time')} in the text"
     if row is None:
         return note, [[]]
     if row >= space.asked:
@@ -241,5 +241,7 @@ def _stored(entry: list) -> str:
     pairs of word and cosine in hundredths; the first list is shown.
     """
     name, note, [near, *_] = entry
-    rows = "".join(f"<li>{html.escape(w)} {c / 100:.2f}</li>" for w, c in near)
+    rows = "".join(
+        f"<li>{html.escape(w)} {format_number(c / 100, '.2f')}</li>" for w, c in near
+    )
     return f"<p><b>{html.escape(name)}</b>, {note}</p><ol>{rows}</ol>"

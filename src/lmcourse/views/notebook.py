@@ -13,6 +13,7 @@ from importlib import import_module, resources
 
 import torch
 
+from lmcourse.numbers import percent
 from lmcourse.views.markup import library, script_json, table
 
 JOINER = "\u2060"  # invisible, and ends what would begin a tag or an entity
@@ -105,7 +106,7 @@ def sentences(view) -> str:
         spans = (
             f'<span style="background: rgba(0, 114, 178, {0.6 * share / 100:.3f}); '
             f'padding: 2px; {"outline: 1px solid" if position == query else ""}" '
-            f'title="{share} %">{escape(token)}</span>'
+            f'title="{percent(share / 100)}">{escape(token)}</span>'
             for position, (token, share) in enumerate(
                 zip(sentence["tokens"], shares, strict=True)
             )

@@ -2,6 +2,7 @@
 
 from html import escape
 
+from lmcourse.numbers import percent
 from lmcourse.views.markup import table
 from lmcourse.views.view import View
 
@@ -83,7 +84,7 @@ def own_poems(mine, tokenizer, text=0) -> View:
         for name, near in zip(mine.names[::-1], data["near"][::-1], strict=True)
     ]
     by_level.append(["words counted", *(titles[each] for each in words[text])])
-    right = [[name, f"{row['right']:.0%}"] for name, row in rows.iterrows()]
+    right = [[name, percent(row["right"])] for name, row in rows.iterrows()]
     stored = (
         f"<p>The texts nearest to “{escape(titles[text])}”, level by level:</p>\n"
         f"{table(['level', 'nearest', 'second', 'third'], by_level)}\n"
@@ -118,7 +119,7 @@ def _sentence(data) -> str:
     triple is the share right, 0 to 1, and the ends of its interval.
     """
     shares = [data["told"][-1], data["told_words"], data["told_dealt"]]
-    top, words, dealt = (f"{share[0]:.0%}".replace("%", " %") for share in shares)
+    top, words, dealt = (percent(share[0]) for share in shares)
     return (
         f"At the last level {top} of the labels are guessed correctly. By counting words "
         f"it is {words}. If the labels are shuffled, it is {dealt}."

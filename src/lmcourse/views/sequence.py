@@ -9,6 +9,7 @@ import torch.nn.functional as F
 
 from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.ngrams import NgramModel
+from lmcourse.numbers import format_number, percent
 from lmcourse.recurrent import load_char_lstm, watch
 from lmcourse.shuffled import shuffled_weights
 from lmcourse.views.markup import table
@@ -121,9 +122,9 @@ def _summary(data: dict) -> tuple[str, list]:
     names = [SIGNS.get(character, character) for character in data["alphabet"]]
     shares = np.array([data["counted"], data["lstm"], data["off"]])
     likely = np.argsort(-shares[:2].max(0), kind="stable")[:BARS]
-    rows = [[names[i], *(f"{100 * share:.1f} %" for share in shares[:, i])] for i in likely]
+    rows = [[names[i], *(percent(share, 1) for share in shares[:, i])] for i in likely]
     first = np.argsort(-shares[0], kind="stable")[:3]
-    likeliest = ", ".join(f"{names[i]} {100 * shares[0, i]:.1f} %" for i in first)
+    likeliest = ", ".join(f"{names[i]} {percent(shares[0, i], 1)}" for i in first)
     text = data["text"]
     memory = data["memory"]
     free, frozen = np.mean(data["losses"], axis=1)
@@ -132,7 +133,8 @@ def _summary(data: dict) -> tuple[str, list]:
     return (
         f"After “{text.splitlines()[-1]}” the likeliest characters of the "
         f"{data['order']}-gram model: {likeliest}. The memory of unit {data['unit']} is "
-        f"lowest, {memory[lowest]:.2f}, at character {lowest + 1}, “{sign}”. Loss: "
+        f"lowest, {format_number(memory[lowest], '.2f')}, at character {lowest + 1}, "
+        f"“{sign}”. Loss: "
         f"{free:.2f}; with the unit frozen at its mean {frozen:.2f}."
     ), rows
 

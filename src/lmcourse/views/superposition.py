@@ -1,6 +1,7 @@
 """Superposition: five features in two dimensions, and their arrows."""
 
 from lmcourse import sparse
+from lmcourse.numbers import percent
 from lmcourse.views.markup import table
 from lmcourse.views.view import View
 
@@ -54,7 +55,7 @@ def superposition(sparsity: float = 0.9) -> View:
         "sparsity": sparsity,
     }
     alt = (
-        f"Five features in the plane, each of them 0 in {100 * sparsity:.0f} % of all "
+        f"Five features in the plane, each of them 0 in {percent(sparsity)} of all "
         f"examples. {long} of the five arrows are longer than {LONG}."
     )
     head = ["feature that is 1", "length of its arrow"]

@@ -9,6 +9,7 @@ import torch
 from lmcourse.gguf import GgufFile
 from lmcourse.gpt.inside import lens
 from lmcourse.llama import VARIABLE, sample_tokens, talker_file
+from lmcourse.numbers import percent
 from lmcourse.views.markup import table
 from lmcourse.views.tokenizer import shown
 from lmcourse.views.view import View
@@ -235,7 +236,7 @@ def _summary(text: str, answer: str, by_layer: list, dialogue: bool) -> str:
     says whether the text is a question to it.
     """
     likeliest = ", ".join(
-        f"{each['piece']} {100 * each['share']:.0f} %" for each in by_layer[-1][:3]
+        f"{each['piece']} {percent(each['share'])}" for each in by_layer[-1][:3]
     )
     does = "answers" if dialogue else "goes on"
     first = f"Its likeliest first tokens: {likeliest}."
@@ -249,9 +250,9 @@ def _stored(text: str, answer: str, by_layer: list, dialogue: bool) -> str:
     each layer the likeliest tokens, a list of dict with ``id``, ``piece`` and ``share``, 0
     to 1; ``dialogue`` says whether the text is a question to it.
     """
-    bars = [(each["piece"], f"{100 * each['share']:.1f} %") for each in by_layer[-1]]
+    bars = [(each["piece"], percent(each["share"], 1)) for each in by_layer[-1]]
     layers = [
-        [f"layer {i}", *(f"{x['piece']} {100 * x['share']:.0f} %" for x in row[:FIRST])]
+        [f"layer {i}", *(f"{x['piece']} {percent(x['share'])}" for x in row[:FIRST])]
         for i, row in enumerate(by_layer)
     ]
     reply = f"<b>{html.escape(answer)}</b>"

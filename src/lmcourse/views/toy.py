@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from lmcourse.numbers import format_number, percent
 from lmcourse.views.checks import as_array, token_list
 from lmcourse.views.markup import table
 from lmcourse.views.view import View
@@ -48,8 +49,8 @@ def attention_toy(words, keys, query) -> View:
     points = np.vstack([keys, query])  # (words + 1, 2)
     if points.shape != (len(words) + 1, 2) or not (np.abs(points) <= LIMIT).all():
         raise ValueError(
-            f"a key a word and a query are points from -{LIMIT} to {LIMIT}; these have "
-            f"the shapes {keys.shape} and {query.shape}"
+            f"a key a word and a query are points from {format_number(-LIMIT)} to {LIMIT}; "
+            f"these have the shapes {keys.shape} and {query.shape}"
         )
     data = {"keys": keys.tolist(), "query": query.tolist()}
     data |= {"words": words, "position": len(words) - 1}
@@ -57,10 +58,15 @@ def attention_toy(words, keys, query) -> View:
     powers = np.exp((products - products.max()) / math.sqrt(2))
     weights = powers / powers.sum()
     output = weights @ keys  # (2,)
-    shares = ", ".join(f"{w} {100 * s:.0f} %" for w, s in zip(words, weights, strict=True))
+    shares = ", ".join(f"{w} {percent(s)}" for w, s in zip(words, weights, strict=True))
     alt = f"Words as points in the plane. The query weighs them: {shares}."
     rows = [
-        [word, f"{product:.2f}", f"{product / math.sqrt(2):.2f}", f"{100 * weight:.0f} %"]
+        [
+            word,
+            format_number(product, ".2f"),
+            format_number(product / math.sqrt(2), ".2f"),
+            percent(weight),
+        ]
         for word, product, weight in zip(words, products, weights, strict=True)
     ]
     stored = _drawing(words, keys, query, weights, output)
@@ -96,7 +102,7 @@ def _drawing(words: list[str], keys, query, weights, output) -> str:
         )
 
     marks = [
-        mark(key, "key", 7 + 26 * math.sqrt(weight), f"{word} {100 * weight:.0f} %")
+        mark(key, "key", 7 + 26 * math.sqrt(weight), f"{word} {percent(weight)}")
         for key, weight, word in zip(keys, weights, words, strict=True)
     ]
     # The query's arrow is the thinner one: on top, both are seen where they meet.

@@ -66,7 +66,7 @@ def training(text, *, alt, others=None, run=()) -> View:
     stored = table(["A model of", "loss, nats a character"], rows)
     if run:
         moments = (
-            [moment["step"], f"{moment['loss']:.2f}", moment["sample"].strip()]
+            [f"{moment['step']:,}", f"{moment['loss']:.2f}", moment["sample"].strip()]
             for moment in run
         )
         stored += table(["After steps", "loss", "it writes"], islice(moments, 0, None, 5))

@@ -1,5 +1,6 @@
 """The object that every view is: a description, and ways to show it."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
@@ -11,8 +12,11 @@ VERSION = 2
 
 
 def tidy(text: str) -> str:
-    """Return a text in one line, a single space between its words."""
-    return " ".join(text.split())
+    """Return a text in one line, a single space between its words.
+
+    A no-break space, as in "71 %", belongs to a word and stays.
+    """
+    return re.sub(r"[^\S\N{NO-BREAK SPACE}]+", " ", text).strip()
 
 
 @dataclass(frozen=True)

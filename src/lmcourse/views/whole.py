@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from lmcourse.masking import MaskedBert
+from lmcourse.numbers import format_number, percent
 from lmcourse.tokenization import CharTokenizer
 from lmcourse.views.generator import why_not_in_page
 from lmcourse.views.markup import table
@@ -577,7 +578,7 @@ def _sentence(model: dict) -> str:
     return (
         f"{names[model['name']]} of {sizes['layers']} layers of {sizes['heads']} heads: "
         f"{asked} “{model['text']}” the likeliest {model['unit']} is "
-        f"{_quoted(reading, best)}, {100 * share:.0f} %."
+        f"{_quoted(reading, best)}, {percent(share)}."
     )
 
 
@@ -592,7 +593,7 @@ def _stored(model: dict) -> str:
     rows = [_stored_layer(reading, layer) for layer in range(reading["sizes"]["layers"])]
     head = ["layer", "what a head brings here", "strongest neuron", "if it stopped here"]
     answers = [
-        (reading["pieces"][i], f"{100 * share:.1f} %")
+        (reading["pieces"][i], percent(share, 1))
         for i, _, share in reading["next"][:STORED_NEXT]
     ]
     tokens = " | ".join(reading["pieces"][i] for i in reading["ids"])
@@ -621,11 +622,12 @@ def _stored_layer(reading: dict, layer: int) -> list[str]:
     number, _, up, more, _, _ = reading["neurons"][layer][0]
     word, share = reading["lens"][layer][0]
     own = reading["ids"][token]
+    points = format_number(100 * more, ".1f")
     return [
         str(layer),
-        f"head {head} attends to {_quoted(reading, own)}: {weight / 10:.0f} %",
-        f"{number} raises {_quoted(reading, up)} by {100 * more:.1f} points",
-        f"{_quoted(reading, word)} {100 * share:.0f} %",
+        f"head {head} attends to {_quoted(reading, own)}: {percent(weight / 1000)}",
+        f"{number} raises {_quoted(reading, up)} by {points} points",
+        f"{_quoted(reading, word)} {percent(share)}",
     ]
 
 

@@ -168,7 +168,7 @@ WRONG = {
         "whole texts or whole columns": [whole_texts, in_runs(1, shared=True)],
         "random state has changed": global_draw,
         "True and False of the shape": lambda i, s, share, g: i,
-        "29% of the tokens": lambda i, s, share, g: (
+        "29\N{NO-BREAK SPACE}% of the tokens": lambda i, s, share, g: (
             draw(i, min(2 * share, 1), g) & ~torch.isin(i, s)
         ),
     },
