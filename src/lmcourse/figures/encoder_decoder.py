@@ -238,9 +238,9 @@ def first_scores():
     moved["base Transformer"] = (-6, 8)
     _, ax = plt.subplots(figsize=(6.4, 3.4))
     for name, (work, bleu) in table.iterrows():
-        is_ours = "Transformer" in name
-        mark = "s" if is_ours else "o"
-        color = 0 if is_ours else 1
+        is_transformer = "Transformer" in name
+        mark = "s" if is_transformer else "o"
+        color = 0 if is_transformer else 1
         ax.plot(work, bleu, mark, color=views.PALETTE[color], ms=8)
         side = "left" if name == "base Transformer" else "center"
         where = moved.get(name, (0, 8))

@@ -220,17 +220,16 @@ def directions(outcomes, thin):
     trained = thin.assign(loss=thin["Dickinson test"].map(np.mean)).groupby("rank").loss
     means = trained.mean()
     ax.plot(means.index, means, "D-", color=views.PALETTE[3], label="LoRA")
-    names = {"strongest": "strongest", "random": "random", "shuffled": "shuffled"}
-    for color, (kind, label) in enumerate(names.items()):
+    for color, kind in enumerate(("strongest", "random", "shuffled")):
         ranks = [row["rank"] for row in outcomes[0]["rows"] if row["kind"] == kind]
         losses = [
-            np.mean([row["losses"] for row in seed["rows"] if row["kind"] == kind], axis=1)
-            for seed in outcomes
+            np.mean([row["losses"] for row in each["rows"] if row["kind"] == kind], axis=1)
+            for each in outcomes
         ]  # (seeds, ranks)
         means = np.mean(losses, axis=0)
         form = ("o-", "s--", "^:")[color]
-        ax.plot(ranks, means, form, color=views.PALETTE[color], label=label)
-    before = np.mean([seed["before"] for seed in outcomes])
+        ax.plot(ranks, means, form, color=views.PALETTE[color], label=kind)
+    before = np.mean([each["before"] for each in outcomes])
     ax.axhline(before, color=views.PALETTE[6], ls=":", label="before")
     ax.set_xscale("log", base=2)
     ticks = [1, 2, 4, 8, 16, 32, 64, 128]

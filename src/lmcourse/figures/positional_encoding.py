@@ -379,7 +379,7 @@ def _untrained_case(losses, strips):
 
     Parameters
     ----------
-    losses : sequence of float
+    losses : array of float
         By groups of eight positions, in nats.
     strips : iterable of str
         The names of the strips that say what is new.
