@@ -243,6 +243,27 @@ def last_attention(model, lines):
     return np.stack([model.weights(i)[:, :, -1].mean(axis=0) for i in layers])
 
 
+def mean_distances(runs):
+    """Return how many words back the last word attends, a mean over its weights and heads.
+
+    Parameters
+    ----------
+    runs : list of dict
+        Trainings of the study *backpropagation*, one a seed: ``states``, a dict for each
+        number of steps after which was measured, as many in all runs. Its ``looks`` are
+        what `last_attention` returned, nested lists (layers, heads, tokens).
+
+    Returns
+    -------
+    array of shape (seeds, marks, layers)
+        From 0, the last word itself, to ``tokens - 1``; attention that is the same
+        everywhere gives the middle. ``marks`` are the numbers of steps.
+    """
+    weights = np.array([[state["looks"] for state in run["states"]] for run in runs])
+    distances = np.arange(weights.shape[-1])[::-1]  # of each word, from the last
+    return (weights @ distances).mean(-1)
+
+
 def loss_of_last(model, numbers, known, context=7, every=3):
     """Return a decoder's mean loss of the word after a window, in nats.
 

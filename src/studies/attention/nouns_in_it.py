@@ -12,11 +12,12 @@ penalty is chosen on other sentences, read by the model with all its heads. Riva
 other head. Null: the same model with the weights of its layers shuffled.
 """
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import torch
 
+from lmcourse.ablation import hooked_heads_before
 from lmcourse.models import load_bert
 from lmcourse.numbers import bootstrap_interval
 from lmcourse.pooling import untrained
@@ -175,8 +176,9 @@ def it_with_other_heads(world, seed, each, layer, change):
     layer : int
         Whose heads they are, from 0.
     change : callable
-        From what the heads of the layer return, side by side, (batch, tokens, d_model), and
-        a bool mask, (batch, tokens), False at padding, to what they are to return.
+        From what the heads of the layer return, (batch, tokens, heads, d_head), and a bool
+        mask, (batch, tokens), False at padding, to what they are to return, or to None if
+        that is the same.
 
     Returns
     -------
@@ -190,18 +192,9 @@ def it_with_other_heads(world, seed, each, layer, change):
     ):
         mask = batch["attention_mask"].bool()
         bias = ~mask[:, None, None] * torch.finfo(states.dtype).min
-
-        def hook(module, inputs, mask=mask):
-            """Return what ``change`` makes of the heads' output: a forward pre-hook.
-
-            ``inputs`` begins with that output, (batch, tokens, d_model); ``mask`` is the
-            batch's padding mask, (batch, tokens); ``module`` is not used.
-            """
-            return (change(inputs[0], mask),)
-
         dense = bert.encoder.layer[layer].attention.output.dense
         x = states[layer]  # what the layer is given
-        with dense.register_forward_pre_hook(hook):
+        with hooked_heads_before(dense, HEADS, partial(change, mask=mask)):
             for level in range(layer, LAYERS):
                 x = bert.encoder.layer[level](x, bias)
                 if level in by_level:
@@ -225,22 +218,20 @@ def head_means(world, seed, each, layer):
 
     Returns
     -------
-    Tensor of shape (d_model,)
-        The means of the heads side by side.
+    Tensor of shape (heads, d_head)
     """
     total = 0
     count = 0
 
     def add(outputs, mask):
-        """Add a batch's outputs to the sums, and return them as they are.
+        """Add a batch's outputs to the sums; return nothing, which leaves them as they are.
 
-        ``outputs`` : Tensor (batch, tokens, d_model); ``mask`` : bool (batch, tokens),
-        False at padding.
+        ``outputs`` : Tensor (batch, tokens, heads, d_head); ``mask`` : bool (batch,
+        tokens), False at padding.
         """
         nonlocal total, count
         total = total + outputs[mask].double().sum(dim=0)
         count += int(mask.sum())
-        return outputs
 
     it_with_other_heads(world, seed, each, layer, add)
     return (total / count).float()
@@ -359,19 +350,17 @@ def run(folder, group, world, layer=None, each=SETTINGS["each"]):
     if group == "whole":
         return {"world": world, "auc": measured(it_with_all_heads(world, seed, each))}
     means = head_means(world, seed, each, layer)
-    width = len(means) // HEADS
     rows = []
     for head in range(HEADS):
-        part = slice(head * width, (head + 1) * width)
 
-        def without(outputs, mask, part=part):
+        def without(outputs, mask, head=head):
             """Return the outputs of a layer's heads, one head's replaced by their mean.
 
-            ``outputs`` : Tensor (batch, tokens, d_model); ``mask`` is not used; ``part`` :
-            slice, the head's columns.
+            ``outputs`` : Tensor (batch, tokens, heads, d_head); ``mask`` is not used;
+            ``head`` : int.
             """
             outputs = outputs.clone()
-            outputs[..., part] = means[part]
+            outputs[..., head, :] = means[head]
             return outputs
 
         score = measured(it_with_other_heads(world, seed, each, layer, without))

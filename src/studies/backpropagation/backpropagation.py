@@ -23,6 +23,7 @@ import numpy as np
 from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.embeddings import unit
 from lmcourse.numpy_nn import decoder
+from lmcourse.numpy_nn.decoder import mean_distances
 from studies.harness import count, grid, paired
 
 CHAPTER = "backpropagation"
@@ -286,28 +287,6 @@ def sample_poems(model):
         )
         poems.append(decoder.verse(model.dictionary.decode(numbers)))
     return poems
-
-
-def mean_distances(runs):
-    """Return how many words back the heads attend on the text of their training.
-
-    Parameters
-    ----------
-    runs : list of dict
-        Outcomes of long trainings, one a seed. ``states`` is a list of dicts, one for each
-        mark (a number of steps after which it was measured), of the same length in all;
-        each has ``looks``, attention weights of the last of seven words, (layers, heads,
-        7), the farthest first.
-
-    Returns
-    -------
-    array of shape (seeds, marks, layers)
-        Distances weighted by attention, averaged over heads: from 0, the last word itself,
-        to 6. Attention that is the same everywhere gives 3.
-    """
-    weights = [[state["looks"] for state in each["states"]] for each in runs]
-    distances = np.arange(CONTEXT)[::-1]
-    return (np.array(weights) @ distances).mean(-1)
 
 
 def summary(results):

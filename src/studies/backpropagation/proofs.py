@@ -14,11 +14,12 @@ from lmcourse.ngrams import NgramModel
 from lmcourse.numbers import bootstrap_interval
 from lmcourse.numpy_nn import attention, core, decoder, layers
 from lmcourse.numpy_nn.core import Chain, Fork, Identity, as_tuple, gradient_error
-from studies.backpropagation.backpropagation import mean_distances
+from lmcourse.numpy_nn.decoder import mean_distances
 from studies.backpropagation.guesses import best_guesses
 from studies.backpropagation.starts import gap
 from studies.backpropagation.vector_lengths import EVEN, TURNED, distances
 from studies.findings import Page, finding, proof
+from studies.measures import extremes
 
 CONTEXT = 7  # words that the decoder reads
 NEAREST = 3  # the last word and the two before it
@@ -861,16 +862,12 @@ def length_decides_which_layer_turns(page: Page):
     assert abs(given[:, 1] - np.sqrt(60)).max() < 0.1
     first = by_way["swapped"].mean(0).argmin()
 
-    def ends(values):
-        """Return the lowest and the highest number of a float array, ``values``."""
-        return values.min(), values.max()
-
     return {
         "seeds": len(by_way["swapped"]),
-        "zero": ends(by_way["as it is"][:, 0]),
-        "one": ends(by_way["as it is"][:, 1]),
-        "zero_swapped": ends(by_way["swapped"][:, 0]),
-        "one_swapped": ends(by_way["swapped"][:, 1]),
+        "zero": extremes(by_way["as it is"][:, 0]),
+        "one": extremes(by_way["as it is"][:, 1]),
+        "zero_swapped": extremes(by_way["swapped"][:, 0]),
+        "one_swapped": extremes(by_way["swapped"][:, 1]),
         "length": float(given[:, 1].mean()),
         "answer": "c" if first == 0 else "a",
     }

@@ -23,6 +23,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import BertTokenizerFast
 
 from lmcourse.families import SENTINELS, Family, family_loss
+from lmcourse.files import write_whole
 from lmcourse.masking import between_infill, count_infill, place_losses, train
 from lmcourse.mini_bert import passages, poem_splits
 from lmcourse.numbers import bootstrap_interval
@@ -196,7 +197,7 @@ def run(folder, group, **setting):
         training_poems, _, _ = poem_splits()
         tokenizer = train_tokenizer(training_poems, TRAINING["vocab_size"])
         tokens = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
-        (folder / "vocabulary.txt").write_text(json.dumps(tokens), encoding="utf-8")
+        write_whole(folder / "vocabulary.txt", json.dumps(tokens))
         return tokens
     functions = {
         "tuning": tune_encoder,
