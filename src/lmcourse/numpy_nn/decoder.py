@@ -264,33 +264,6 @@ def mean_distances(runs):
     return (weights @ distances).mean(-1)
 
 
-def loss_of_last(model, numbers, known, context=7, every=3):
-    """Return a decoder's mean loss of the word after a window, in nats.
-
-    Parameters
-    ----------
-    model : Decoder
-    numbers : int array of shape (words of the text,)
-        The words' numbers in the model's vocabulary.
-    known : int
-        Windows count whose next word has a number below this, so that it is one of the
-        training words.
-    context : int
-        Words of a window.
-    every : int
-        Use one of so many windows: 3 means every third.
-
-    Returns
-    -------
-    float
-    """
-    examples = windows(numbers, context)  # (examples, context + 1)
-    examples = examples[examples[:, -1] < known][::every]
-    x = model.dictionary.forward(examples[:, :-1])
-    last = model.blocks.forward(x)[:, -1]  # (examples, d_model)
-    return float(SoftmaxCrossEntropy().forward(model.output.forward(last), examples[:, -1]))
-
-
 def sample_words(model, start, most, rng, end=None, context=7, temperature=1.0):
     """Continue a text word by word.
 
@@ -327,6 +300,10 @@ def sample_words(model, start, most, rng, end=None, context=7, temperature=1.0):
 def save(model, path, dtype=np.float64):
     """Write a decoder's words, sizes and parameters to a safetensors file.
 
+    The format is that of `lmcourse.weights.save_tensors`, with the words and sizes as the
+    record. It is written by safetensors' functions for NumPy, since this package is to need
+    no PyTorch: all that is done here is done by hand.
+
     Parameters
     ----------
     model : Decoder
@@ -345,7 +322,7 @@ def save(model, path, dtype=np.float64):
 
 
 def load(path):
-    """Return the decoder that `save` wrote to a file.
+    """Return the decoder that `save` wrote to a file; PyTorch is not needed.
 
     Parameters
     ----------

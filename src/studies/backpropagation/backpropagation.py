@@ -24,6 +24,7 @@ from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.embeddings import unit
 from lmcourse.numpy_nn import decoder
 from lmcourse.numpy_nn.decoder import mean_distances
+from lmcourse.numpy_nn.layers import SoftmaxCrossEntropy
 from studies.harness import count, grid, paired
 
 CHAPTER = "backpropagation"
@@ -208,7 +209,7 @@ def train_briefly(seed, way, rate, steps):
             table.value[:known] = unit(table.value[:known])
         table.trainable = way != "held" or step >= steps // 2
         if step % SETTINGS["vectors"]["every"] == 0:
-            losses[step] = decoder.loss_of_last(model, held_out, known)
+            losses[step] = loss_of_last(model, held_out, known)
 
     decoder.train_decoder(
         model, training, steps, learning_rate=rate, seed=seed, watch=watch
@@ -254,7 +255,7 @@ def measure(model, own, held_out, known, group):
         windows = decoder.windows(text, CONTEXT)[::CONTEXT, :-1]  # (windows, 7)
         row[name] = decoder.last_attention(model, windows).round(4).tolist()
     for name, text in {"trained": own, "unseen": held_out}.items():
-        row[name] = round(decoder.loss_of_last(model, text, known), 4)
+        row[name] = round(loss_of_last(model, text, known), 4)
     if group == "sonnets":
         row["samples"] = sample_poems(model)
     return row
@@ -287,6 +288,33 @@ def sample_poems(model):
         )
         poems.append(decoder.verse(model.dictionary.decode(numbers)))
     return poems
+
+
+def loss_of_last(model, numbers, known, context=7, every=3):
+    """Return a decoder's mean loss of the word after a window, in nats.
+
+    Parameters
+    ----------
+    model : Decoder
+    numbers : int array of shape (words of the text,)
+        The words' numbers in the model's vocabulary.
+    known : int
+        Windows count whose next word has a number below this, so that it is one of the
+        training words.
+    context : int
+        Words of a window.
+    every : int
+        Use one of so many windows: 3 means every third.
+
+    Returns
+    -------
+    float
+    """
+    examples = decoder.windows(numbers, context)  # (examples, context + 1)
+    examples = examples[examples[:, -1] < known][::every]
+    x = model.dictionary.forward(examples[:, :-1])
+    last = model.blocks.forward(x)[:, -1]  # (examples, d_model)
+    return float(SoftmaxCrossEntropy().forward(model.output.forward(last), examples[:, -1]))
 
 
 def summary(results):

@@ -15,6 +15,7 @@ from lmcourse.numbers import bootstrap_interval
 from lmcourse.numpy_nn import attention, core, decoder, layers
 from lmcourse.numpy_nn.core import Chain, Fork, Identity, as_tuple, gradient_error
 from lmcourse.numpy_nn.decoder import mean_distances
+from studies.backpropagation.backpropagation import loss_of_last
 from studies.backpropagation.guesses import best_guesses
 from studies.backpropagation.starts import gap
 from studies.backpropagation.vector_lengths import EVEN, TURNED, distances
@@ -962,7 +963,7 @@ def longer_contexts(page: Page):
         Losses in nats a word: ``seven``, ``fourteen`` and, with 21 words, ``last``.
     """
     losses = [
-        decoder.loss_of_last(page.longer, page.text, page.known, context=words, every=15)
+        loss_of_last(page.longer, page.text, page.known, context=words, every=15)
         for words in (7, 8, 14, 21)
     ]
     assert losses == sorted(losses)

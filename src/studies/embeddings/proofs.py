@@ -15,7 +15,6 @@ from torch.nn import functional as F
 
 from lmcourse.embeddings import (
     cooccurrence,
-    mean_cosine,
     unit,
     word_vectors,
     words,
@@ -36,6 +35,7 @@ from lmcourse.word_tests import (
     shuffled_texts,
     spelling_vectors,
 )
+from studies.embeddings.embeddings import mean_cosine
 from studies.findings import Page, finding, proof
 
 close = np.testing.assert_allclose

@@ -436,7 +436,9 @@ def added_positions_end(page):
         key = re.sub(r"\W+", "_", name)
         values[f"{key}_near"] = extremes([near_loss(run) for run in of_scheme])
         values[f"{key}_far"] = extremes([far_loss(run) for run in of_scheme])
-        values[f"{key}_hidden"] = extremes([far_loss(run, "near keys") for run in of_scheme])
+        values[f"{key}_hidden"] = extremes(
+            [far_loss(run, "near keys") for run in of_scheme]
+        )
         assert len(of_scheme) == 5
     for name in runs.keys() - {"ALiBi", "none"}:
         assert values[re.sub(r"\W+", "_", name) + "_near"][1] < 0.1

@@ -24,10 +24,11 @@ from transformers import BertTokenizerFast
 
 from lmcourse.families import SENTINELS, Family, family_loss
 from lmcourse.files import write_whole
-from lmcourse.masking import between_infill, count_infill, place_losses, train
+from lmcourse.masking import place_losses, train
 from lmcourse.mini_bert import passages, poem_splits
 from lmcourse.numbers import bootstrap_interval
 from studies.harness import best_tuned, count, grid, verdict
+from studies.pretraining.counting import between_infill, count_infill
 from studies.pretraining.mini_bert import train_tokenizer
 
 CHAPTER = "pretraining"
