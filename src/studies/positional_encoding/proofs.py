@@ -694,11 +694,11 @@ def ten_kinds_read_on(page):
 
     Fifty models: the loss is lower than with all pairs slowed, or only the old ones.
 
-    In the eight kinds whose first new pair has over 1.3 trained lengths it stays below a
-    nat, and below that of the model as it is; in the two others it is above a nat. In
-    these, the loss at trained lengths rises from below 0.1 nats to above half a nat, and
-    not if the first new pair keeps its speed. Far out this one change brings every model of
-    base 300 below a nat, and makes every one of base 30,000 worse.
+    In the eight kinds whose first new pair has a wavelength of over 1.3 trained lengths it
+    stays below a nat, and below that of the model as it is; in the two others it is above a
+    nat. In these, the loss at trained lengths rises from below 0.1 nats to above half a
+    nat, and not if the first new pair keeps its speed. Far out this one change brings every
+    model of base 300 below a nat, and makes every one of base 30,000 worse.
 
     A larger base is no better in any model of the eight but two at most. With base 100,000
     the loss at trained lengths rises from below 0.1 nats to above 0.2. Asked for what stood
