@@ -242,7 +242,7 @@ def place_losses(model, ids, tokenizer, rounds=7):
     return losses
 
 
-def train(model, ids, tokenizer, settings, report=None, loss_function=masked_loss):
+def train_masked(model, ids, tokenizer, settings, report=None, loss_function=masked_loss):
     """Train a model, in place, to fill in hidden pieces; each step hides new positions.
 
     Muon moves the matrices of the layers and the head, AdamW the rest.

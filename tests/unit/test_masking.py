@@ -151,7 +151,9 @@ def train_on_nine_texts(tokenizer):
     torch.manual_seed(0)
     model = masking.MaskedBert(BertConfig(**SMALL))
     losses = []
-    masking.train(model, ids, tokenizer, settings, lambda _, loss: losses.append(loss))
+    masking.train_masked(
+        model, ids, tokenizer, settings, lambda _, loss: losses.append(loss)
+    )
     return model, losses
 
 

@@ -75,8 +75,8 @@ def model_of(world):
 
 
 @cache
-def read(world, seed, each):
-    """Draw sentences and tokenize them.
+def sample_sentences(world, seed, each):
+    """Draw sentences at random and tokenize them.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def states_of(world, seed, each):
         last the output of the last layer.
     """
     _, bert = model_of(world)
-    batches = read(world, seed, each)[1]
+    batches = sample_sentences(world, seed, each)[1]
     return [
         torch.stack(bert(**batch, output_hidden_states=True).hidden_states)
         for batch, _ in batches
@@ -152,7 +152,8 @@ def it_with_all_heads(world, seed, each):
     dict of int to Tensor of shape (sentences, d_model)
         Layer, from 0 → its output at *it*.
     """
-    pairs = list(zip(states_of(world, seed, each), read(world, seed, each)[1], strict=True))
+    batches = sample_sentences(world, seed, each)[1]
+    pairs = list(zip(states_of(world, seed, each), batches, strict=True))
     return {
         layer: torch.cat([x[layer + 1, torch.arange(len(at)), at] for x, (_, at) in pairs])
         for layer in READ
@@ -187,9 +188,8 @@ def it_with_other_heads(world, seed, each, layer, change):
     """
     _, bert = model_of(world)
     by_level = {level: [] for level in READ if level >= layer}
-    for states, (batch, at) in zip(
-        states_of(world, seed, each), read(world, seed, each)[1], strict=True
-    ):
+    batches = sample_sentences(world, seed, each)[1]
+    for states, (batch, at) in zip(states_of(world, seed, each), batches, strict=True):
         mask = batch["attention_mask"].bool()
         bias = ~mask[:, None, None] * torch.finfo(states.dtype).min
         dense = bert.encoder.layer[layer].attention.output.dense
@@ -302,7 +302,7 @@ def penalties(world, each):
     """
     seed = SETTINGS["tuning_seed"]
     tried = SETTINGS["penalties"]
-    sentences, _ = read(world, seed, each)
+    sentences, _ = sample_sentences(world, seed, each)
     return {
         layer: max(tried, key=lambda size: accuracies(x, sentences, size).mean())
         for layer, x in it_with_all_heads(world, seed, each).items()
@@ -334,7 +334,7 @@ def run(folder, group, world, layer=None, each=SETTINGS["each"]):
         of the group "heads" one for each head, with ``layer`` and ``head``, from 0.
     """
     seed = SETTINGS["seed"]
-    sentences, _ = read(world, seed, each)
+    sentences, _ = sample_sentences(world, seed, each)
     chosen = penalties(world, each)
 
     def measured(states):

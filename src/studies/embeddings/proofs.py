@@ -24,8 +24,8 @@ from lmcourse.verbs_and_nouns import (
     NEVER_VERBS,
     TAUGHT,
     TRIED,
+    encode_pairs,
     pairs,
-    read_pairs,
     told_apart,
     words_before,
 )
@@ -719,7 +719,7 @@ def verb_or_noun(page: Page):
         for d in DECAYS
     ]
     before = max(rivals, key=np.mean)
-    never = read_pairs(page.tokenizer, page.bert, NEVER_VERBS)[last]
+    never = encode_pairs(page.tokenizer, page.bert, NEVER_VERBS)[last]
     placed = told_apart(taught, never)
     random = told_apart(page.random_taught[last], page.random_tried[last])
     first = page.level_names[0]

@@ -175,7 +175,7 @@ def train_and_compare(folder, steps):
         losses differ, in size. ``seconds``: of the whole training, also if it was stopped
         and went on.
     """
-    _, trainer = train(folder, steps)
+    _, trainer = train_with_stops(folder, steps)
     _, book, record = load_gpt("sonnets", device="cpu")
     book_weights = book.state_dict()
     pairs = [(x, book_weights[name]) for name, x in trainer.gpt.state_dict().items()]
@@ -195,7 +195,7 @@ def train_and_compare(folder, steps):
     }
 
 
-def train(folder, steps, device="cpu"):
+def train_with_stops(folder, steps, device="cpu"):
     """Train the book's GPT, and save a checkpoint at each stop.
 
     Where a stop's checkpoint is there, it is read, and the training goes on from it.

@@ -24,7 +24,7 @@ from transformers import BertTokenizerFast
 
 from lmcourse.families import SENTINELS, Family, family_loss
 from lmcourse.files import write_whole
-from lmcourse.masking import place_losses, train
+from lmcourse.masking import place_losses, train_masked
 from lmcourse.mini_bert import passages, poem_splits
 from lmcourse.numbers import bootstrap_interval
 from studies.harness import best_tuned, count, grid, verdict
@@ -242,7 +242,7 @@ def pretrain(tokenizer, seed, steps, rate, dropout, measure):
         """Measure the model after ``step`` (int) steps; the step's loss is not used."""
         measure(model, step)
 
-    train(model, ids, tokenizer, settings, watch, family_loss)
+    train_masked(model, ids, tokenizer, settings, watch, family_loss)
 
 
 def tune_encoder(folder, tokenizer, steps, rate, dropout):
