@@ -25,6 +25,30 @@ def hooked_heads(attention, function):
         Given a Tensor of shape (batch, tokens, heads, d_head), what each head returns
         before the matrix ``output``. It returns the Tensor to go on with, of the same
         shape, or None to leave all as it is. It must not write to what it is given.
+
+    See Also
+    --------
+    hooked_heads_before : The same for another library's attention.
+    """
+    with hooked_heads_before(attention.output, attention.heads, function):
+        yield
+
+
+@contextmanager
+def hooked_heads_before(output, heads, function):
+    """Hand what goes into a linear layer to a function, head by head, inside a ``with``.
+
+    So any model's heads can be changed; `hooked_heads` does it for the course's own.
+
+    Parameters
+    ----------
+    output : nn.Module
+        Applied to all heads side by side, such as ``attention.output.dense`` of a layer of
+        transformers' BertModel.
+    heads : int
+        How many there are; they are equally wide.
+    function : callable
+        As that of `hooked_heads`.
     """
 
     def before_output(module, inputs):
@@ -34,10 +58,10 @@ def hooked_heads(attention, function):
         d_model); ``module`` is not used. What the function returns goes on; None leaves all
         as it is.
         """
-        changed = function(inputs[0].unflatten(-1, (attention.heads, -1)))
+        changed = function(inputs[0].unflatten(-1, (heads, -1)))
         return None if changed is None else (changed.flatten(-2),)
 
-    with attention.output.register_forward_pre_hook(before_output):
+    with output.register_forward_pre_hook(before_output):
         yield
 
 

@@ -252,7 +252,7 @@ def new_model(seed, kind=Transformer):
     return kind(len(CHARACTERS), **SIZES, norm=nn.LayerNorm)
 
 
-def train(model, draw, steps, learning_rate=3e-3):
+def train_on_dates(model, draw, steps, learning_rate=3e-3):
     """Train a model to write the targets of pairs; return its losses.
 
     Parameters

@@ -52,36 +52,6 @@ def neighbours(vectors, row, k):
     return nearest, cosine[nearest]
 
 
-def mean_cosine(vectors):
-    """Average the cosine over all pairs of different rows: the anisotropy.
-
-    The squared length of the sum of n unit vectors is the sum of all n² cosines, n of
-    which are a vector's with itself; so no pair is formed. It is the measure of Ethayarajh
-    (2019, section 3.4) on all pairs instead of a sample.
-
-    Parameters
-    ----------
-    vectors : array of shape (words, d_model)
-        Two rows at least. The cosine with a vector of zeros counts as 0.
-
-    Returns
-    -------
-    float
-        0 when directions cancel, 1 when all are the same.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two rows.
-    """
-    number = len(vectors)
-    if number < 2:
-        raise ValueError("a pair needs two vectors")
-    total = unit(vectors).sum(axis=0)  # (d_model,)
-    own = np.any(vectors, axis=1).sum()  # cosines of 1; zeros have none
-    return float((total @ total - own) / (number * (number - 1)))
-
-
 def fix_signs(columns):
     """Turn each column so that its largest entry, in absolute value, is positive.
 

@@ -1,7 +1,8 @@
 """A GPT that has read one poet is taught another: the poems, the training, the losses.
 
-`read_poets` splits the poems, `windows` draws batches, `tune` trains whatever of a model
-may change, `METHODS` say what that is, and `mean_losses` measures both poets afterwards.
+`read_poets` splits the poems, `windows` draws batches, `fine_tune` trains whatever of a
+model may change, `METHODS` say what that is, and `mean_losses` measures both poets
+afterwards.
 """
 
 import copy
@@ -228,7 +229,7 @@ def rate_share(step, steps):
     return min((step + 1) / (0.1 * steps), (steps - step) / (0.9 * steps))
 
 
-def tune(model, draw, steps, learning_rate, seed=0, watch=None):
+def fine_tune(model, draw, steps, learning_rate, seed=0, watch=None):
     """Train the parameters of a model that may change, and no others.
 
     Parameters

@@ -27,7 +27,11 @@ BUCKETS = 32  # of relative positions
 
 @cache
 def sonnet_ids():
-    """Return the Sonnets as numbers of characters.
+    """Return the Sonnets as numbers of characters, for the studies of this module's models.
+
+    All else splits the Sonnets by whole poems (`lmcourse.data.train_val_test_split`). The
+    stored runs learned the first nine tenths, rounded down to a character, where
+    `lmcourse.gpt.training.split` rounds up: another split would make them other runs.
 
     Returns
     -------
@@ -39,7 +43,6 @@ def sonnet_ids():
     text = "\n\n".join(load_sonnets().text)
     alphabet = sorted(set(text))
     ids = torch.tensor([alphabet.index(character) for character in text])
-    # Not `lmcourse.gpt.training.split`, which rounds up: the stored runs learned this part.
     training, held_out = ids.tensor_split([len(ids) * 9 // 10])
     return training, held_out, len(alphabet)
 

@@ -197,39 +197,6 @@ def pool_layers(texts, tokenizer, model, *, batch_tokens=1024, on_output=None):
     return PooledLayers(static=pooled[0], layers=pooled[1:], tokens=tokens)
 
 
-def static_similarity(static, layers):
-    """Return the cosine of each text's static vector with its vector at each level.
-
-    Parameters
-    ----------
-    static : Tensor of shape (texts, d_model)
-        The mean of each text's rows of the table of word vectors.
-    layers : Tensor of shape (layers + 1, texts, d_model)
-        The mean of each text's states before the first layer and after each.
-
-    Returns
-    -------
-    Tensor of shape (layers + 1, texts)
-    """
-    return F.cosine_similarity(static, layers, dim=-1)
-
-
-def step_similarity(layers):
-    """Return the cosine of each text's vector after a layer with its vector before it.
-
-    Parameters
-    ----------
-    layers : Tensor of shape (layers + 1, texts, d_model)
-        A vector for each text before the first layer and after each.
-
-    Returns
-    -------
-    Tensor of shape (layers, texts)
-        Row i is what layer i does.
-    """
-    return F.cosine_similarity(layers[1:], layers[:-1], dim=-1)
-
-
 def nearest(vectors, count):
     """Find the nearest other texts of each text, by cosine.
 

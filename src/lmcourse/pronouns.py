@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 
 __all__ = ["Sentence", "crossings", "drawn_sentences", "head_parts", "noun_shares"]
-__all__ += ["read_heads", "stops", "twin_sentences", "word_positions", "word_shares"]
+__all__ += ["encode_attention", "stops", "twin_sentences", "word_positions", "word_shares"]
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ def stops(words) -> list[Sentence]:
 
 
 @torch.no_grad()
-def read_heads(tokenizer, model, texts):
+def encode_attention(tokenizer, model, texts):
     """Run a BERT on texts and return its attention weights.
 
     Parameters
@@ -289,7 +289,7 @@ def noun_shares(tokenizer, model, sentences, word: str = "it"):
         If a sentence lacks the word or one of its nouns.
     """
     texts = [sentence.text for sentence in sentences]
-    batch, weights = read_heads(tokenizer, model, texts)
+    batch, weights = encode_attention(tokenizer, model, texts)
     shares = []
     for row, (sentence, text) in enumerate(zip(sentences, texts, strict=True)):
         query = word_positions(batch, row, text, word)[0]
@@ -320,7 +320,7 @@ def word_shares(tokenizer, model, sentences, layer: int, head: int) -> pd.DataFr
         what its first token gives both nouns, 0 to 1.
     """
     texts = [sentence.text for sentence in sentences]
-    batch, weights = read_heads(tokenizer, model, texts)
+    batch, weights = encode_attention(tokenizer, model, texts)
     rows = []
     for row, sentence in enumerate(sentences):
         keys = [word_positions(batch, row, sentence.text, noun) for noun in sentence.nouns]

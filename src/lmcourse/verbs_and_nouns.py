@@ -160,8 +160,8 @@ def _arranged(vectors, count) -> np.ndarray:
 
 
 @torch.no_grad()
-def read_pairs(tokenizer, model, words) -> dict[str, np.ndarray]:
-    """Read the sentences of `PAIRS` with words in their gaps; return the words' vectors.
+def encode_pairs(tokenizer, model, words) -> dict[str, np.ndarray]:
+    """Encode the sentences of `PAIRS` with words in their gaps; return the words' vectors.
 
     Each pair is a sentence in which a verb is missing and one in which a noun is; the two
     are read as one text, in either order.

@@ -307,7 +307,9 @@ def save_tensors(path, tensors, record):
     """Write tensors and a record to a safetensors file, whole or not at all.
 
     This is the course's one checkpoint format: the record is JSON in the file's metadata,
-    under "record". `read_record` reads it again, and `read_weights` the tensors.
+    under "record". `read_record` reads it again, and `read_weights` the tensors. The
+    decoder in NumPy writes and reads the same format without PyTorch
+    (`lmcourse.numpy_nn.decoder.save`).
 
     Parameters
     ----------

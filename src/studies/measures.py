@@ -17,7 +17,23 @@ def auc(positives, negatives) -> float:
         The scores of each kind, at least one each.
     """
     gaps = np.asarray(positives)[:, None] - np.asarray(negatives)
-    return float(np.mean((gaps > 0) + 0.5 * (gaps == 0)))
+    of_pairs = np.select([gaps > 0, gaps == 0], [1.0, 0.5], 0.0)  # (positives, negatives)
+    return float(np.mean(of_pairs))
+
+
+def extremes(values) -> tuple[float, float]:
+    """Return the lowest and the highest of some numbers.
+
+    Parameters
+    ----------
+    values : sequence of float
+        At least one; an array of several dimensions is taken as one row of numbers.
+
+    Returns
+    -------
+    low, high : float
+    """
+    return float(np.min(values)), float(np.max(values))
 
 
 def ratio_of_sums(numerators, denominators, axis):

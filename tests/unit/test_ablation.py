@@ -7,7 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from lmcourse.ablation import PARTS, without
+from berts import loud_bert
+from lmcourse.ablation import PARTS, hooked_heads_before, without
 from lmcourse.gpt.inside import losses_without
 from lmcourse.gpt.model import GPT, GPTConfig
 from lmcourse.transformer import Block
@@ -53,6 +54,30 @@ def test_a_part_is_away_and_comes_back(model, part):
         assert (output - whole).abs().max() > 1e-3
         torch.testing.assert_close(output, wanted, atol=1e-9, rtol=1e-9)
         torch.testing.assert_close(block(x)[0], whole, atol=0, rtol=0)
+
+
+def test_heads_of_another_library_s_model_can_be_changed():
+    bert = loud_bert(0, 6, hidden_size=12, num_attention_heads=3, intermediate_size=24)
+    ids = torch.tensor([[2, 7, 5, 9, 3]])
+    dense = bert.encoder.layer[1].attention.output.dense
+
+    def without_the_last(heads):
+        """Return what the heads return, (batch, tokens, heads, d_head), but of the last."""
+        assert heads.shape == (1, 5, 3, 4)
+        heads = heads.clone()
+        heads[:, :, 2] = 0
+        return heads
+
+    with torch.no_grad():
+        whole = bert(ids).last_hidden_state
+        with hooked_heads_before(dense, 3, without_the_last):
+            changed = bert(ids).last_hidden_state
+        with hooked_heads_before(dense, 3, lambda heads: None):
+            assert torch.equal(bert(ids).last_hidden_state, whole)
+        assert torch.equal(bert(ids).last_hidden_state, whole)
+        dense.weight[:, 8:] = 0
+        torch.testing.assert_close(changed, bert(ids).last_hidden_state)
+    assert (changed - whole).abs().max() > 1e-3
 
 
 def test_with_the_norm_last_only_a_head_can_be_away():

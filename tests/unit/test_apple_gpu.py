@@ -23,7 +23,7 @@ from lmcourse.tokenization import CharTokenizer
 IDS = torch.tensor([0, 3, 1, 4, 1, 5, 2, 5, 3, 5, 0, 2, 4, 1, 3, 2, 0, 5])
 BERT = {
     "head_parts": lambda *bert: head_parts(*bert, "a bird sang", 1, 2),
-    "read_pairs": lambda *bert: verbs_and_nouns.read_pairs(*bert, ["dance"]),
+    "encode_pairs": lambda *bert: verbs_and_nouns.encode_pairs(*bert, ["dance"]),
     "words_before": lambda *bert: verbs_and_nouns.words_before(*bert, ["dance"], 0.5),
     "before_direction": verbs_and_nouns.before_direction,
     "order_parts": lambda *bert: vars(word_order.order_parts(["a", "bird"], *bert)),
@@ -92,7 +92,7 @@ def test_what_a_bert_is_asked(tokenizer, name):
 
 def test_the_contest_of_verbs_and_nouns(tokenizer):
     model = small_bert()
-    taught = verbs_and_nouns.read_pairs(tokenizer, model, ["dance", "fight"])
+    taught = verbs_and_nouns.encode_pairs(tokenizer, model, ["dance", "fight"])
     want = embeddings.contest(tokenizer, model, model, taught, taught)
     with AppleGpu():
         moved = small_bert().to("mps")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lmcourse.figures.backpropagation import mean_distances
+from lmcourse.numpy_nn.decoder import mean_distances
 from studies.backpropagation import guesses, starts, vector_lengths
 
 

@@ -133,7 +133,7 @@ def test_pairs_are_joined_two_by_two():
 def test_training_lowers_the_loss():
     model = reader()
     _, known = dates.split_days()
-    losses = dates.train(model, dates.drawing(known, 0, size=16), 12, 1e-2)
+    losses = dates.train_on_dates(model, dates.drawing(known, 0, size=16), 12, 1e-2)
     assert losses[-1] < losses[0] - 0.5
 
 
@@ -216,7 +216,7 @@ def test_losses_are_of_the_characters_that_are_written():
         for at in range(len(answer) + 1)
     ]
     drawn = []
-    losses = dates.train(model, lambda: drawn.append(batch) or batch, 3, 1e-2)
+    losses = dates.train_on_dates(model, lambda: drawn.append(batch) or batch, 3, 1e-2)
     assert losses[0] == pytest.approx(sum(nats) / len(nats), rel=1e-5)
     assert len(losses) == len(drawn) == 3
     assert losses[2] < losses[0]

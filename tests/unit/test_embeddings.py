@@ -14,6 +14,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.neighbors import NearestNeighbors
 
 from lmcourse import data, embeddings
+from studies.embeddings.embeddings import mean_cosine
 
 texts_of_words = st.lists(st.lists(st.sampled_from("abcde"), max_size=7), min_size=1)
 
@@ -59,9 +60,9 @@ def test_mean_cosine_is_that_of_all_pairs_and_0_with_a_vector_of_zeros(vectors):
     some = np.concatenate([vectors, np.zeros((2, vectors.shape[1]))])
     for rows in (vectors, some, some[-3:], np.zeros((3, 2)), np.array([[2.0, 0], [-1, 0]])):
         pairs = cosine_similarity(rows)[np.triu_indices(len(rows), 1)]
-        assert embeddings.mean_cosine(rows) == pytest.approx(pairs.mean(), abs=1e-12)
+        assert mean_cosine(rows) == pytest.approx(pairs.mean(), abs=1e-12)
     with pytest.raises(ValueError, match="two vectors"):
-        embeddings.mean_cosine(vectors[:1])
+        mean_cosine(vectors[:1])
 
 
 def test_principal_components_are_those_of_scikit_learn(vectors):

@@ -404,7 +404,7 @@ def test_rows_are_read_twice_or_followed_by_others(monkeypatch):
 
     monkeypatch.setattr(elsewhere, "continued", continued)
     known = torch.tensor([5, 7, 11, 13, 17])
-    result = elsewhere.read_twice(known, 9, 6)
+    result = elsewhere.measure_repetition(known, 9, 6)
     twice, once = asked
     assert twice.shape == once.shape == (9, 12)
     assert torch.equal(twice[:, :6], twice[:, 6:])
@@ -417,7 +417,7 @@ def test_rows_are_read_twice_or_followed_by_others(monkeypatch):
 
 def test_without_a_head_that_looks_for_it_nothing_is_continued(monkeypatch):
     monkeypatch.setattr(elsewhere, "continued", lambda ids, length: (np.ones(len(ids)), 0))
-    assert elsewhere.read_twice(torch.arange(5), 9, 6)["holds"] is False
+    assert elsewhere.measure_repetition(torch.arange(5), 9, 6)["holds"] is False
 
 
 def test_words_of_one_token_are_whole(monkeypatch):
@@ -630,11 +630,11 @@ def test_the_likeliest_token_has_half_a_context_before_it(other_gpt, context):
 
 @pytest.mark.parametrize(("density", "relu", "count"), [(1.0, True, 2), (0.05, False, 2)])
 def test_without_sparsity_or_without_relu_two_are_kept(density, relu, count):
-    assert little.count_kept(0, 2000, density, relu) == count
+    assert little.train_and_count(0, 2000, density, relu) == count
 
 
 def test_sparse_numbers_are_kept_as_a_pentagon():
-    assert little.count_kept(0, 2000, 0.05, True) == 5
+    assert little.train_and_count(0, 2000, 0.05, True) == 5
 
 
 # --- nothing to find ---------------------------------------------------------------------

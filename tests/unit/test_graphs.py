@@ -12,9 +12,9 @@ from lmcourse.graphs import (
     distances,
     edge_bias,
     sample_graphs,
-    table_accuracies,
 )
 from studies.beyond_text.beyond_text import graph_loss
+from studies.beyond_text.look_up_tables import table_accuracies
 from studies.beyond_text.one_edge_farther import count_told, told_apart
 
 

@@ -11,8 +11,10 @@ from letters import SPECIAL, letters_tokenizer, random_letters
 from lmcourse import masking, mini_bert
 from lmcourse.bert import rename
 from lmcourse.data import fingerprint, load_poems
+from lmcourse.ngrams import NgramModel
 from near import near
 from studies.pretraining import mini_bert as study
+from studies.pretraining.counting import between_infill, count_infill
 
 SMALL = {"vocab_size": 25, "hidden_size": 12, "num_hidden_layers": 2, "type_vocab_size": 2}
 SMALL |= {"num_attention_heads": 3, "intermediate_size": 20, "max_position_embeddings": 10}
@@ -106,16 +108,16 @@ def test_every_place_is_hidden_once(tokenizer, ours):
 
 def test_infilling_is_bayes_with_pairs():
     ids = np.array([0, 1, 2, 0, 1, 1, 2, 0, 2, 1, 0, 0, 1, 2])
-    pairs, table = masking.NgramModel(ids, 2, 3), masking.count_infill(ids, 3, 1)
+    pairs, table = NgramModel(ids, 2, 3), count_infill(ids, 3, 1)
     p = np.array([pairs.next_probs([left]) for left in range(3)])  # (left, piece)
     left, right = np.divmod(np.arange(9), 3)
     want = p[left] * p[:, right].T
     want = np.log(want / want.sum(1, keepdims=True))
-    probs = np.exp([masking.between_infill(ids, 3)([1], [0]), table([1], [0])])
+    probs = np.exp([between_infill(ids, 3)([1], [0]), table([1], [0])])
     np.testing.assert_allclose(probs[0], np.array([1, 0, 3]) / 9 + 5 / 9 * probs[1])
     for row, sides in zip(want, zip(left, right, strict=True), strict=True):
         np.testing.assert_allclose(table(*([x] for x in sides)), row, atol=1e-12)
-    longer, counted = masking.count_infill(ids, 3, 2), masking.NgramModel(ids, 3, 3)
+    longer, counted = count_infill(ids, 3, 2), NgramModel(ids, 3, 3)
     run = [[0, 1, piece, 2, 0] for piece in range(3)]  # all that comes after the two
     want = np.log(
         [np.prod([counted.next_probs(x[:k])[x[k]] for k in (2, 3, 4)]) for x in run]
@@ -149,7 +151,9 @@ def train_on_nine_texts(tokenizer):
     torch.manual_seed(0)
     model = masking.MaskedBert(BertConfig(**SMALL))
     losses = []
-    masking.train(model, ids, tokenizer, settings, lambda _, loss: losses.append(loss))
+    masking.train_masked(
+        model, ids, tokenizer, settings, lambda _, loss: losses.append(loss)
+    )
     return model, losses
 
 

@@ -13,9 +13,9 @@ from lmcourse.pronouns import (
     Sentence,
     crossings,
     drawn_sentences,
+    encode_attention,
     head_parts,
     noun_shares,
-    read_heads,
     stops,
     twin_sentences,
     word_positions,
@@ -129,7 +129,7 @@ def test_a_head_s_parts_give_its_weights(bert):
 
 
 def test_a_missing_word_is_told(bert):
-    batch, _ = read_heads(*bert, ["The dog."])
+    batch, _ = encode_attention(*bert, ["The dog."])
     with pytest.raises(ValueError, match="no word 'cat' in"):
         word_positions(batch, 0, "The dog.", "cat")
     assert word_positions(batch, 0, "The dog.", "dog") == [2]

@@ -15,7 +15,7 @@ from safetensors import safe_open
 import studies
 from lmcourse import data
 from lmcourse.lacking import LACKING
-from lmcourse.numpy_nn.decoder import load, loss_of_last
+from lmcourse.numpy_nn.decoder import load
 from studies import __main__ as command
 from studies import depends, harness, running
 from studies.transformer_block.models import model_without
@@ -257,7 +257,7 @@ def test_the_stored_decoder_has_the_stored_losses():
     _, _, text, other, known = study.load_words()
     last = data.stored("backpropagation")["results"]["sonnets"][0]["states"][-1]
     for name, part in {"trained": text, "unseen": other}.items():  # float16 weights
-        assert loss_of_last(model, part, known) == pytest.approx(last[name], rel=0.02)
+        assert study.loss_of_last(model, part, known) == pytest.approx(last[name], rel=0.02)
     looks = np.array(last["looks"])  # (layers, heads, tokens)
     np.testing.assert_allclose(looks.sum(axis=-1), 1, rtol=0, atol=1e-3)
 

@@ -6,9 +6,9 @@ import pytest
 from lmcourse.models import load_bert
 from lmcourse.verbs_and_nouns import (
     before_direction,
+    encode_pairs,
     joined,
     pairs,
-    read_pairs,
     told_apart,
     verb_direction,
     words_before,
@@ -24,7 +24,7 @@ def test_a_vector_is_that_of_its_own_occurrence(bert):
     """The fifth pair, filled with "fight", in the order in which the noun comes first."""
     tokenizer, model = bert
     pair, order, word = 4, 1, 1
-    vectors = read_pairs(tokenizer, model, ["dance", "fight"])["after layer 1"]
+    vectors = encode_pairs(tokenizer, model, ["dance", "fight"])["after layer 1"]
     assert vectors.shape[:4] == (2, len(pairs()), 2, 2)  # (uses, pairs, orders, words)
     text = joined(pairs()[pair], "fight")[order]
     noun_first = (
@@ -54,7 +54,7 @@ def test_words_before_are_added_up_with_less_weight_further_back(bert):
 @pytest.mark.parametrize("word", ["dooryardless", "her"])
 def test_a_word_in_pieces_or_of_the_sentences_is_refused_by_name(bert, word):
     with pytest.raises(ValueError, match=f"'{word}' cannot stand .*Take another word"):
-        read_pairs(*bert, ["dance", word])
+        encode_pairs(*bert, ["dance", word])
 
 
 def test_a_use_that_is_in_the_vectors_is_found_and_noise_is_not():

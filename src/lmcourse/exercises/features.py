@@ -64,8 +64,9 @@ def encode():
             (x @ directions.T).topk(active).indices,
             (x @ directions.T).relu().topk(active).values,
         ),
-        "one too few is kept: the weakest of the strongest belongs, too.": raw.relu()
-        * (raw > lowest),
+        "one too few is kept: the weakest of the strongest belongs, too.": torch.where(
+            raw > lowest, raw.relu(), 0.0
+        ),
         "the largest by absolute value are kept, also negative ones.": torch.zeros(
             6, 9
         ).scatter(1, largest.indices, raw.gather(1, largest.indices)),

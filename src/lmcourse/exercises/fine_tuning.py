@@ -12,6 +12,7 @@ from lmcourse.exercises.mini_gpt import window_loss
 from lmcourse.gpt import inside
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.model import GPT, GPTConfig
+from lmcourse.training_loop import train_model
 
 # The study measures it.
 predict(
@@ -109,16 +110,23 @@ def _trained(answer):
     seen = _untrained(answer)
     module = seen.module
     layer = seen.layer
-    optimizer = torch.optim.Adam(seen.own, 0.02)
-    for step in range(50):
-        loss = (_output(module, seen.x, seen.want) - seen.target).square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        if step == 0:
+
+    def loss_at(step):
+        """Return the mean squared distance from the target; ``step`` is not used."""
+        return (_output(module, seen.x, seen.want) - seen.target).square().mean()
+
+    def report(step, loss):
+        """Note after the first step whether all its gradients were zero.
+
+        ``step`` : int, how many were taken; ``loss``, a float, is not used.
+        """
+        if step == 1:
             gradients = [w.grad for w in seen.own if w.grad is not None]
             seen.stuck = not any(gradient.abs().max() > 0 for gradient in gradients)
-        optimizer.step()
-    seen.loss = loss.item()
+
+    optimizer = torch.optim.Adam(seen.own, 0.02)
+    losses = train_model(module, loss_at, 50, [optimizer], report=report)
+    seen.loss = losses[-1]
     seen.loss_before = (seen.want - seen.target).square().mean().item()
     with torch.no_grad():
         added = _output(module, torch.eye(6), seen.want[:6]) - layer(torch.eye(6))

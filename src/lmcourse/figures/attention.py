@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from lmcourse import views
 from lmcourse.numbers import percent
-from lmcourse.pronouns import LINE, head_parts, read_heads, word_positions
+from lmcourse.pronouns import LINE, encode_attention, head_parts, word_positions
 
 MANY = 12  # how often a word must occur to be drawn
 BESIDE, END = 0.09, 0.06  # of a row's length: what a dot's name covers; its two ends
@@ -39,7 +39,7 @@ def _one_layer(tokenizer, model, sentence, word, layer):
     nouns : list of (int, int)
         For each noun of the sentence its first position, and the one after its last.
     """
-    batch, weights = read_heads(tokenizer, model, [sentence.text])
+    batch, weights = encode_attention(tokenizer, model, [sentence.text])
     nouns = [word_positions(batch, 0, sentence.text, noun) for noun in sentence.nouns]
     ends = [(at[0], at[-1] + 1) for at in nouns]
     query = word_positions(batch, 0, sentence.text, word)[0]

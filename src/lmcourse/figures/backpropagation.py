@@ -9,32 +9,13 @@ import torch
 
 from lmcourse import views
 from lmcourse.numbers import format_number, percent
+from lmcourse.numpy_nn.decoder import mean_distances
 from lmcourse.views.choice import choice
 from lmcourse.views.markup import table
 
 LAYERS = 2
 LINES = {"sonnets": ("o-", 0), "shuffled": ("s--", 1), "dealt": ("^:", 2)}
 NAMES = {"sonnets": "sonnets", "shuffled": "shuffled once", "dealt": "shuffled every step"}
-
-
-def mean_distances(rows):
-    """Return how many words back the last word attends, a mean over its weights and heads.
-
-    Parameters
-    ----------
-    rows : list of dict
-        Trainings of the study *backpropagation*, one a seed: ``states``, a dict at each
-        step at which was measured. Its ``looks`` has the attention weights of the last
-        word, nested lists (layers, heads, 7), the farthest word first.
-
-    Returns
-    -------
-    array of shape (seeds, marks, layers)
-        In words, 0 to 6; ``marks`` are the steps at which was measured.
-    """
-    shares = np.array([[state["looks"] for state in row["states"]] for row in rows])
-    back = np.arange(shares.shape[-1])[::-1]  # of each token, from the last word
-    return (shares @ back).mean(-1)
 
 
 def training_run(study):

@@ -14,8 +14,8 @@ from lmcourse.verbs_and_nouns import (
     LESSONS,
     TAUGHT,
     before_direction,
+    encode_pairs,
     pairs,
-    read_pairs,
     verb_direction,
 )
 from lmcourse.views.markup import table
@@ -187,7 +187,7 @@ def contest(tokenizer, model, untrained, taught, random_taught):
         levels |= {name: verb_direction(vectors) for name, vectors in taught.items()}
         before = _row(tokenizer, model, "her") @ levels["the word before"][0]
         leans = {"the word before": np.array([before, before])}
-        for name, vectors in read_pairs(tokenizer, model, [word]).items():
+        for name, vectors in encode_pairs(tokenizer, model, [word]).items():
             leans[name] = vectors[:, 0, :, 0].mean(axis=1) @ levels[name][0]  # (2,)
         rows = [[n, *(x - levels[n][1]).round(3).tolist()] for n, x in leans.items()]
         return rows, [[n, x.round(4).tolist(), middle] for n, (x, middle) in levels.items()]

@@ -243,31 +243,25 @@ def last_attention(model, lines):
     return np.stack([model.weights(i)[:, :, -1].mean(axis=0) for i in layers])
 
 
-def loss_of_last(model, numbers, known, context=7, every=3):
-    """Return a decoder's mean loss of the word after a window, in nats.
+def mean_distances(runs):
+    """Return how many words back the last word attends, a mean over its weights and heads.
 
     Parameters
     ----------
-    model : Decoder
-    numbers : int array of shape (words of the text,)
-        The words' numbers in the model's vocabulary.
-    known : int
-        Windows count whose next word has a number below this, so that it is one of the
-        training words.
-    context : int
-        Words of a window.
-    every : int
-        Use one of so many windows: 3 means every third.
+    runs : list of dict
+        Trainings of the study *backpropagation*, one a seed: ``states``, a dict for each
+        number of steps after which was measured, as many in all runs. Its ``looks`` are
+        what `last_attention` returned, nested lists (layers, heads, tokens).
 
     Returns
     -------
-    float
+    array of shape (seeds, marks, layers)
+        From 0, the last word itself, to ``tokens - 1``; attention that is the same
+        everywhere gives the middle. ``marks`` are the numbers of steps.
     """
-    examples = windows(numbers, context)  # (examples, context + 1)
-    examples = examples[examples[:, -1] < known][::every]
-    x = model.dictionary.forward(examples[:, :-1])
-    last = model.blocks.forward(x)[:, -1]  # (examples, d_model)
-    return float(SoftmaxCrossEntropy().forward(model.output.forward(last), examples[:, -1]))
+    weights = np.array([[state["looks"] for state in run["states"]] for run in runs])
+    distances = np.arange(weights.shape[-1])[::-1]  # of each word, from the last
+    return (weights @ distances).mean(-1)
 
 
 def sample_words(model, start, most, rng, end=None, context=7, temperature=1.0):
@@ -306,6 +300,10 @@ def sample_words(model, start, most, rng, end=None, context=7, temperature=1.0):
 def save(model, path, dtype=np.float64):
     """Write a decoder's words, sizes and parameters to a safetensors file.
 
+    The format is that of `lmcourse.weights.save_tensors`, with the words and sizes as the
+    record. It is written by safetensors' functions for NumPy, since this package is to need
+    no PyTorch: all that is done here is done by hand.
+
     Parameters
     ----------
     model : Decoder
@@ -324,7 +322,7 @@ def save(model, path, dtype=np.float64):
 
 
 def load(path):
-    """Return the decoder that `save` wrote to a file.
+    """Return the decoder that `save` wrote to a file; PyTorch is not needed.
 
     Parameters
     ----------

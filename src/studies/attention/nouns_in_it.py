@@ -12,11 +12,12 @@ penalty is chosen on other sentences, read by the model with all its heads. Riva
 other head. Null: the same model with the weights of its layers shuffled.
 """
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import torch
 
+from lmcourse.ablation import hooked_heads_before
 from lmcourse.models import load_bert
 from lmcourse.numbers import bootstrap_interval
 from lmcourse.pooling import untrained
@@ -74,8 +75,8 @@ def model_of(world):
 
 
 @cache
-def read(world, seed, each):
-    """Draw sentences and tokenize them.
+def sample_sentences(world, seed, each):
+    """Draw sentences at random and tokenize them.
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ def states_of(world, seed, each):
         last the output of the last layer.
     """
     _, bert = model_of(world)
-    batches = read(world, seed, each)[1]
+    batches = sample_sentences(world, seed, each)[1]
     return [
         torch.stack(bert(**batch, output_hidden_states=True).hidden_states)
         for batch, _ in batches
@@ -151,7 +152,8 @@ def it_with_all_heads(world, seed, each):
     dict of int to Tensor of shape (sentences, d_model)
         Layer, from 0 → its output at *it*.
     """
-    pairs = list(zip(states_of(world, seed, each), read(world, seed, each)[1], strict=True))
+    batches = sample_sentences(world, seed, each)[1]
+    pairs = list(zip(states_of(world, seed, each), batches, strict=True))
     return {
         layer: torch.cat([x[layer + 1, torch.arange(len(at)), at] for x, (_, at) in pairs])
         for layer in READ
@@ -175,8 +177,9 @@ def it_with_other_heads(world, seed, each, layer, change):
     layer : int
         Whose heads they are, from 0.
     change : callable
-        From what the heads of the layer return, side by side, (batch, tokens, d_model), and
-        a bool mask, (batch, tokens), False at padding, to what they are to return.
+        From what the heads of the layer return, (batch, tokens, heads, d_head), and a bool
+        mask, (batch, tokens), False at padding, to what they are to return, or to None if
+        that is the same.
 
     Returns
     -------
@@ -185,23 +188,13 @@ def it_with_other_heads(world, seed, each, layer, change):
     """
     _, bert = model_of(world)
     by_level = {level: [] for level in READ if level >= layer}
-    for states, (batch, at) in zip(
-        states_of(world, seed, each), read(world, seed, each)[1], strict=True
-    ):
+    batches = sample_sentences(world, seed, each)[1]
+    for states, (batch, at) in zip(states_of(world, seed, each), batches, strict=True):
         mask = batch["attention_mask"].bool()
         bias = ~mask[:, None, None] * torch.finfo(states.dtype).min
-
-        def hook(module, inputs, mask=mask):
-            """Return what ``change`` makes of the heads' output: a forward pre-hook.
-
-            ``inputs`` begins with that output, (batch, tokens, d_model); ``mask`` is the
-            batch's padding mask, (batch, tokens); ``module`` is not used.
-            """
-            return (change(inputs[0], mask),)
-
         dense = bert.encoder.layer[layer].attention.output.dense
         x = states[layer]  # what the layer is given
-        with dense.register_forward_pre_hook(hook):
+        with hooked_heads_before(dense, HEADS, partial(change, mask=mask)):
             for level in range(layer, LAYERS):
                 x = bert.encoder.layer[level](x, bias)
                 if level in by_level:
@@ -225,22 +218,20 @@ def head_means(world, seed, each, layer):
 
     Returns
     -------
-    Tensor of shape (d_model,)
-        The means of the heads side by side.
+    Tensor of shape (heads, d_head)
     """
     total = 0
     count = 0
 
     def add(outputs, mask):
-        """Add a batch's outputs to the sums, and return them as they are.
+        """Add a batch's outputs to the sums; return nothing, which leaves them as they are.
 
-        ``outputs`` : Tensor (batch, tokens, d_model); ``mask`` : bool (batch, tokens),
-        False at padding.
+        ``outputs`` : Tensor (batch, tokens, heads, d_head); ``mask`` : bool (batch,
+        tokens), False at padding.
         """
         nonlocal total, count
         total = total + outputs[mask].double().sum(dim=0)
         count += int(mask.sum())
-        return outputs
 
     it_with_other_heads(world, seed, each, layer, add)
     return (total / count).float()
@@ -311,7 +302,7 @@ def penalties(world, each):
     """
     seed = SETTINGS["tuning_seed"]
     tried = SETTINGS["penalties"]
-    sentences, _ = read(world, seed, each)
+    sentences, _ = sample_sentences(world, seed, each)
     return {
         layer: max(tried, key=lambda size: accuracies(x, sentences, size).mean())
         for layer, x in it_with_all_heads(world, seed, each).items()
@@ -343,7 +334,7 @@ def run(folder, group, world, layer=None, each=SETTINGS["each"]):
         of the group "heads" one for each head, with ``layer`` and ``head``, from 0.
     """
     seed = SETTINGS["seed"]
-    sentences, _ = read(world, seed, each)
+    sentences, _ = sample_sentences(world, seed, each)
     chosen = penalties(world, each)
 
     def measured(states):
@@ -359,19 +350,17 @@ def run(folder, group, world, layer=None, each=SETTINGS["each"]):
     if group == "whole":
         return {"world": world, "auc": measured(it_with_all_heads(world, seed, each))}
     means = head_means(world, seed, each, layer)
-    width = len(means) // HEADS
     rows = []
     for head in range(HEADS):
-        part = slice(head * width, (head + 1) * width)
 
-        def without(outputs, mask, part=part):
+        def without(outputs, mask, head=head):
             """Return the outputs of a layer's heads, one head's replaced by their mean.
 
-            ``outputs`` : Tensor (batch, tokens, d_model); ``mask`` is not used; ``part`` :
-            slice, the head's columns.
+            ``outputs`` : Tensor (batch, tokens, heads, d_head); ``mask`` is not used;
+            ``head`` : int.
             """
             outputs = outputs.clone()
-            outputs[..., part] = means[part]
+            outputs[..., head, :] = means[head]
             return outputs
 
         score = measured(it_with_other_heads(world, seed, each, layer, without))

@@ -23,6 +23,8 @@ import numpy as np
 from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.embeddings import unit
 from lmcourse.numpy_nn import decoder
+from lmcourse.numpy_nn.decoder import mean_distances
+from lmcourse.numpy_nn.layers import SoftmaxCrossEntropy
 from studies.harness import count, grid, paired
 
 CHAPTER = "backpropagation"
@@ -207,7 +209,7 @@ def train_briefly(seed, way, rate, steps):
             table.value[:known] = unit(table.value[:known])
         table.trainable = way != "held" or step >= steps // 2
         if step % SETTINGS["vectors"]["every"] == 0:
-            losses[step] = decoder.loss_of_last(model, held_out, known)
+            losses[step] = loss_of_last(model, held_out, known)
 
     decoder.train_decoder(
         model, training, steps, learning_rate=rate, seed=seed, watch=watch
@@ -253,7 +255,7 @@ def measure(model, own, held_out, known, group):
         windows = decoder.windows(text, CONTEXT)[::CONTEXT, :-1]  # (windows, 7)
         row[name] = decoder.last_attention(model, windows).round(4).tolist()
     for name, text in {"trained": own, "unseen": held_out}.items():
-        row[name] = round(decoder.loss_of_last(model, text, known), 4)
+        row[name] = round(loss_of_last(model, text, known), 4)
     if group == "sonnets":
         row["samples"] = sample_poems(model)
     return row
@@ -288,26 +290,31 @@ def sample_poems(model):
     return poems
 
 
-def mean_distances(runs):
-    """Return how many words back the heads attend on the text of their training.
+def loss_of_last(model, numbers, known, context=7, every=3):
+    """Return a decoder's mean loss of the word after a window, in nats.
 
     Parameters
     ----------
-    runs : list of dict
-        Outcomes of long trainings, one a seed. ``states`` is a list of dicts, one for each
-        mark (a number of steps after which it was measured), of the same length in all;
-        each has ``looks``, attention weights of the last of seven words, (layers, heads,
-        7), the farthest first.
+    model : Decoder
+    numbers : int array of shape (words of the text,)
+        The words' numbers in the model's vocabulary.
+    known : int
+        Windows count whose next word has a number below this, so that it is one of the
+        training words.
+    context : int
+        Words of a window.
+    every : int
+        Use one of so many windows: 3 means every third.
 
     Returns
     -------
-    array of shape (seeds, marks, layers)
-        Distances weighted by attention, averaged over heads: from 0, the last word itself,
-        to 6. Attention that is the same everywhere gives 3.
+    float
     """
-    weights = [[state["looks"] for state in each["states"]] for each in runs]
-    distances = np.arange(CONTEXT)[::-1]
-    return (np.array(weights) @ distances).mean(-1)
+    examples = decoder.windows(numbers, context)  # (examples, context + 1)
+    examples = examples[examples[:, -1] < known][::every]
+    x = model.dictionary.forward(examples[:, :-1])
+    last = model.blocks.forward(x)[:, -1]  # (examples, d_model)
+    return float(SoftmaxCrossEntropy().forward(model.output.forward(last), examples[:, -1]))
 
 
 def summary(results):

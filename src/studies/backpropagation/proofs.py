@@ -14,11 +14,13 @@ from lmcourse.ngrams import NgramModel
 from lmcourse.numbers import bootstrap_interval
 from lmcourse.numpy_nn import attention, core, decoder, layers
 from lmcourse.numpy_nn.core import Chain, Fork, Identity, as_tuple, gradient_error
-from studies.backpropagation.backpropagation import mean_distances
+from lmcourse.numpy_nn.decoder import mean_distances
+from studies.backpropagation.backpropagation import loss_of_last
 from studies.backpropagation.guesses import best_guesses
 from studies.backpropagation.starts import gap
 from studies.backpropagation.vector_lengths import EVEN, TURNED, distances
 from studies.findings import Page, finding, proof
+from studies.measures import extremes
 
 CONTEXT = 7  # words that the decoder reads
 NEAREST = 3  # the last word and the two before it
@@ -861,16 +863,12 @@ def length_decides_which_layer_turns(page: Page):
     assert abs(given[:, 1] - np.sqrt(60)).max() < 0.1
     first = by_way["swapped"].mean(0).argmin()
 
-    def ends(values):
-        """Return the lowest and the highest number of a float array, ``values``."""
-        return values.min(), values.max()
-
     return {
         "seeds": len(by_way["swapped"]),
-        "zero": ends(by_way["as it is"][:, 0]),
-        "one": ends(by_way["as it is"][:, 1]),
-        "zero_swapped": ends(by_way["swapped"][:, 0]),
-        "one_swapped": ends(by_way["swapped"][:, 1]),
+        "zero": extremes(by_way["as it is"][:, 0]),
+        "one": extremes(by_way["as it is"][:, 1]),
+        "zero_swapped": extremes(by_way["swapped"][:, 0]),
+        "one_swapped": extremes(by_way["swapped"][:, 1]),
         "length": float(given[:, 1].mean()),
         "answer": "c" if first == 0 else "a",
     }
@@ -965,7 +963,7 @@ def longer_contexts(page: Page):
         Losses in nats a word: ``seven``, ``fourteen`` and, with 21 words, ``last``.
     """
     losses = [
-        decoder.loss_of_last(page.longer, page.text, page.known, context=words, every=15)
+        loss_of_last(page.longer, page.text, page.known, context=words, every=15)
         for words in (7, 8, 14, 21)
     ]
     assert losses == sorted(losses)

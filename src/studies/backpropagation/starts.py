@@ -152,7 +152,7 @@ def run(folder, group, seed=0, steps=0, start="", order=0, **tuned):
         as_tuned = "random" if start == "random" else "frequencies"
         best = best_tuned(folder, start=as_tuned)
         tuned = {"rate": best["rate"]}
-    return {"start": start, "seed": seed} | tuned | train(start, seed, steps, **tuned)
+    return {"start": start, "seed": seed} | tuned | train_from(start, seed, steps, **tuned)
 
 
 def begin(start, seed):
@@ -178,7 +178,7 @@ def begin(start, seed):
     return model
 
 
-def train(start, seed, steps, rate):
+def train_from(start, seed, steps, rate):
     """Train a decoder; return its losses at the step with the lowest on validation sonnets.
 
     They are measured every 20 steps and at the end.

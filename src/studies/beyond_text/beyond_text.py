@@ -35,6 +35,7 @@ from lmcourse.vision import (
     train_classifier,
 )
 from lmcourse.weights import save_model
+from studies.beyond_text.look_up_tables import table_accuracies
 from studies.harness import count, grid, paired
 
 CHAPTER = "beyond-text"
@@ -628,7 +629,7 @@ def count_baselines(_folder, kind):
         ``again``, a mixture of models that know one distance each.
     """
     if kind == "edges":
-        return {"seed": 0} | graphs.table_accuracies(*sample_test_graphs())
+        return {"seed": 0} | table_accuracies(*sample_test_graphs())
     return {"seed": 0} | letter_baselines()
 
 

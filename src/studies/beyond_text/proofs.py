@@ -15,10 +15,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from torch.nn import functional as F
 
 from lmcourse.digit_readers import reader_accuracies
-from lmcourse.graphs import FAR, GraphTransformer, accuracy, table_accuracies
+from lmcourse.graphs import FAR, GraphTransformer, accuracy
 from lmcourse.rules import RULED, TURNS
 from lmcourse.shuffled import shuffled_weights
 from lmcourse.vision import split_digits
+from studies.beyond_text.look_up_tables import table_accuracies
 from studies.beyond_text.one_edge_farther import LAYERS, told_apart
 from studies.findings import finding, proof, right_letter
 from studies.harness import alike

@@ -16,7 +16,7 @@ from itertools import chain
 import numpy as np
 
 from lmcourse.data import load_poems, load_sonnets
-from lmcourse.embeddings import mean_cosine, unit, words
+from lmcourse.embeddings import unit, words
 from studies.embeddings import shown
 from studies.harness import alike, count, grid, paired
 
@@ -180,6 +180,36 @@ def drawn(model):
     opposed = unit(both[0].mean(0)) @ unit(both[1].mean(0))
     numbers = {"cosine": mean_cosine(both[0]), "opposed": opposed, "score": scores.mean()}
     return {name: round(float(x), 4) for name, x in numbers.items()} | {"angles": angles}
+
+
+def mean_cosine(vectors):
+    """Average the cosine over all pairs of different rows: the anisotropy.
+
+    The squared length of the sum of n unit vectors is the sum of all n² cosines, n of
+    which are a vector's with itself; so no pair is formed. It is the measure of Ethayarajh
+    (2019, section 3.4) on all pairs instead of a sample.
+
+    Parameters
+    ----------
+    vectors : array of shape (words, d_model)
+        Two rows at least. The cosine with a vector of zeros counts as 0.
+
+    Returns
+    -------
+    float
+        0 when directions cancel, 1 when all are the same.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two rows.
+    """
+    number = len(vectors)
+    if number < 2:
+        raise ValueError("a pair needs two vectors")
+    total = unit(vectors).sum(axis=0)  # (d_model,)
+    own = np.any(vectors, axis=1).sum()  # cosines of 1; zeros have none
+    return float((total @ total - own) / (number * (number - 1)))
 
 
 def summary(results):

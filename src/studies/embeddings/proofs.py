@@ -15,7 +15,6 @@ from torch.nn import functional as F
 
 from lmcourse.embeddings import (
     cooccurrence,
-    mean_cosine,
     unit,
     word_vectors,
     words,
@@ -25,8 +24,8 @@ from lmcourse.verbs_and_nouns import (
     NEVER_VERBS,
     TAUGHT,
     TRIED,
+    encode_pairs,
     pairs,
-    read_pairs,
     told_apart,
     words_before,
 )
@@ -36,6 +35,7 @@ from lmcourse.word_tests import (
     shuffled_texts,
     spelling_vectors,
 )
+from studies.embeddings.embeddings import mean_cosine
 from studies.findings import Page, finding, proof
 
 close = np.testing.assert_allclose
@@ -719,7 +719,7 @@ def verb_or_noun(page: Page):
         for d in DECAYS
     ]
     before = max(rivals, key=np.mean)
-    never = read_pairs(page.tokenizer, page.bert, NEVER_VERBS)[last]
+    never = encode_pairs(page.tokenizer, page.bert, NEVER_VERBS)[last]
     placed = told_apart(taught, never)
     random = told_apart(page.random_taught[last], page.random_tried[last])
     first = page.level_names[0]

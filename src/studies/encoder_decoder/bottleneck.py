@@ -12,7 +12,7 @@ Null: a decoder that gets nothing of the source would write no date right but by
 Statistic: the share of held-out pairs of dates that are read right.
 """
 
-from lmcourse.dates import drawing, share_right, split_days, train
+from lmcourse.dates import drawing, share_right, split_days, train_on_dates
 from studies.encoder_decoder.one_vector import join_pairs, new_kind
 from studies.harness import count, grid, verdict
 
@@ -96,7 +96,7 @@ def run(folder, group, kind, steps, rate, seed):
     model = new_kind(kind, seed)
     held_out, training_days = split_days()
     draw = drawing(training_days, seed, size=64 * DATES)
-    train(model, lambda: join_pairs(draw(), DATES), steps, rate)
+    train_on_dates(model, lambda: join_pairs(draw(), DATES), steps, rate)
     test_pairs = drawing(held_out[:1000], 0, size=500 * DATES)()
     share = share_right(model, join_pairs(test_pairs, DATES))
     row = {"kind": kind, "steps": steps, "rate": rate, "seed": seed}

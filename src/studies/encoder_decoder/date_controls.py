@@ -91,11 +91,11 @@ def run(folder, group, seed, steps, shown=2):
     if group == "untrained":
         decoder = dates.without_part(model, 1)
         draw = dates.drawing(training_days, seed + 100, (0,))
-        dates.train(decoder, draw, steps, 1e-2)
+        dates.train_on_dates(decoder, draw, steps, 1e-2)
         pairs = dates.pairs_of(held_out[:500])
         share = dates.share_right(decoder, pairs, dates.ANSWER["month"])
         return row | {"month": round(float(share), 4)}
-    dates.train(model, dates.drawing(training_days, seed), steps)
+    dates.train_on_dates(model, dates.drawing(training_days, seed), steps)
     right = []
     for century in SETTINGS["others"]:
         days = random.Random(1).sample(dates.days_of(century), 500)

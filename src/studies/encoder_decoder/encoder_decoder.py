@@ -28,7 +28,7 @@ import torch
 import torch.nn.functional as F
 
 from lmcourse import dates
-from lmcourse.dates import drawing, share_right, split_days, tensors, train
+from lmcourse.dates import drawing, share_right, split_days, tensors, train_on_dates
 from lmcourse.int8 import rounded, to_int8
 from studies.encoder_decoder.one_vector import KINDS, join_pairs, new_kind
 from studies.harness import best_tuned, count, grid, paired
@@ -174,7 +174,7 @@ def run(folder, group, seed, steps, **setting):
         training_days = sorted({*dates.days_of(*CENTURIES)} - {*held_out})
     draw = dates.drawing(training_days, seed, VARIED.get(vary, (0, 1, 2)))
     model = dates.new_model(seed)
-    dates.train(model, draw, steps)
+    dates.train_on_dates(model, draw, steps)
     test_days = held_out[: 10 if steps < 10 else 500]
     steps_again = min(steps, SETTINGS["again"])
     row = {"seed": seed, "steps": steps}
@@ -303,7 +303,7 @@ def hidden_months(model, training_days, days, seed, steps):
             """
             return change(draw())
 
-        dates.train(decoder, draw_changed, steps, 1e-2)
+        dates.train_on_dates(decoder, draw_changed, steps, 1e-2)
         share = dates.share_right(decoder, change(pairs), dates.ANSWER["month"])
         shares[name] = round(float(share), 4)
     return shares
@@ -371,7 +371,7 @@ def train_kind(folder, group, seed, steps, kind, dates=1, rate=None):
     model = new_kind(kind, seed)
     held_out, training_days = split_days()
     draw = drawing(training_days, seed, size=64 * dates)
-    train(model, lambda: join_pairs(draw(), dates), steps, rate)
+    train_on_dates(model, lambda: join_pairs(draw(), dates), steps, rate)
     row = {"kind": kind, "seed": seed, "steps": steps, "rate": rate}
     if group == "tuning":
         validation_pairs = drawing(held_out[1000:], 0, size=500 * dates)()

@@ -19,6 +19,7 @@ from lmcourse.int8 import from_int8
 from lmcourse.transformer import Block
 from studies import nulls
 from studies.findings import finding, proof
+from studies.measures import extremes
 
 SEEDS = range(5)  # of shuffled weights
 SURE = (0, 4, 7, 10)  # of what is written: the first 1, both hyphens and the end
@@ -36,20 +37,6 @@ SURE_OF = {
     "d": {"letters", "centuries"},
 }
 close = torch.testing.assert_close
-
-
-def ends(values) -> tuple[float, float]:
-    """Return the lowest and the highest of some numbers.
-
-    Parameters
-    ----------
-    values : sequence of float
-
-    Returns
-    -------
-    low, high : float
-    """
-    return float(np.min(values)), float(np.max(values))
 
 
 # --- the first picture ------------------------------------------------------------------
@@ -212,10 +199,10 @@ def two_dates_need_a_look_back(page):
     assert whole.min() > 0.95
     assert mean.max() < 0.6
     return {
-        "back": ends(back),
-        "one": ends(one),
+        "back": extremes(back),
+        "one": extremes(one),
         "every": right.loc[EVERY, 1, long].min(),
-        "once": ends(right.loc[ONCE, 1, long]),
+        "once": extremes(right.loc[ONCE, 1, long]),
         "longer": min(longer),
         "whole": whole.min(),
         "mean": mean.max(),
@@ -440,7 +427,7 @@ def attention_is_not_use(page):
     assert here[[*DIGITS]].max() < 0.85
     return {
         "models": len(sure),
-        "sure": ends(sure),
+        "sure": extremes(sure),
         "digits_most": np.max(digits),
     }
 
@@ -514,11 +501,11 @@ def the_month_is_elsewhere(page):
     assert lead > 0.2
     assert min(by_random) > max(length.max(), cut.max()) + 0.2
     return {
-        "again": ends(again),
+        "again": extremes(again),
         "least": again.min(),
         "length": length.max(),
         "cut": cut.max(),
-        "random": ends(by_random),
+        "random": extremes(by_random),
         "random_least": min(by_random),
         "models": len(runs),
         "answer": "a" if lead > 0.2 else "c",
@@ -643,17 +630,17 @@ def small_letters_carry_over(page):
     assert two_centuries[:, 1].max() < 0.01
     assert commas_gain.min() < 0 < commas_gain.max()
     return {
-        "letters": ends(letters[:, 5]),
-        "letters_without": ends(base[:, 5]),
+        "letters": extremes(letters[:, 5]),
+        "letters_without": extremes(base[:, 5]),
         "letters_least": letters[:, 5].min(),
-        "more": ends(more),
+        "more": extremes(more),
         "others": max(by_others),
         "centuries_least": centuries[:, 8].min(),
-        "without_1700": ends(two_centuries[:, 0]),
-        "commas": ends(commas[:, 4]),
+        "without_1700": extremes(two_centuries[:, 0]),
+        "commas": extremes(commas[:, 4]),
         "commas_least": commas[:, 4].min(),
-        "commas_without": ends(base[:, 4]),
-        "commas_centuries": ends(centuries[:, 4]),
+        "commas_without": extremes(base[:, 4]),
+        "commas_centuries": extremes(centuries[:, 4]),
         "answer": next((k for k, names in SURE_OF.items() if names == sure), "?"),
     }
 
@@ -718,4 +705,4 @@ def a_new_order_is_not_read(page):
     assert rows[:, :3].min() > 0.95
     assert rows[:, 7].max() < 0.01
     assert len(rows) == 20
-    return {"turned": ends(rows[:, 7]), "models": len(rows)}
+    return {"turned": extremes(rows[:, 7]), "models": len(rows)}

@@ -273,13 +273,13 @@ def repeats(small=False):
     many = 6 if small else 60
     known = torch.arange(100, talker()[1].config.vocab_size)
     return {
-        "short": read_twice(known, many, 10),
-        "long": read_twice(known, few, 50),
-        "words": read_twice(word_tokens(), many, 25),
+        "short": measure_repetition(known, many, 10),
+        "long": measure_repetition(known, few, 50),
+        "words": measure_repetition(word_tokens(), many, 25),
     }
 
 
-def read_twice(known, count, length):
+def measure_repetition(known, count, length):
     """Measure how random rows are continued when they are read for the second time.
 
     Parameters

@@ -388,7 +388,7 @@ def superposition(small=False):
     seeds = 2 if small else 10
     steps = 300 if small else 3000
     sparse, dense, straight = (
-        np.array([count_kept(seed, steps, density, relu) for seed in range(seeds)])
+        np.array([train_and_count(seed, steps, density, relu) for seed in range(seeds)])
         for density, relu in ((0.05, True), (1.0, True), (0.05, False))
     )
     return outcome(
@@ -400,7 +400,7 @@ def superposition(small=False):
     )
 
 
-def count_kept(seed, steps, density, relu):
+def train_and_count(seed, steps, density, relu):
     """Train a toy model that returns five numbers through two; count how many it keeps.
 
     Each number is uniform between 0 and 1 with probability ``density``, else 0. The model

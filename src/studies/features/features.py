@@ -125,7 +125,7 @@ def run(folder, group, seed, steps):
     folder : Path
         Where weights and states are kept for later runs.
     group : {"gpt", "talker"}
-        The model that is read: our GPT (`read_gpt`), or SmolLM2 (`read_talker`).
+        The model that is read: our GPT (`train_on_gpt`), or SmolLM2 (`train_on_talker`).
     seed : int
         Of the first weights, and of all that is drawn.
     steps : int
@@ -145,7 +145,7 @@ def run(folder, group, seed, steps):
         - ``steering``, of "trained" and our GPT alone: list of dict, what each push does
           (`steer_all`).
     """
-    make = read_gpt if group == "gpt" else read_talker
+    make = train_on_gpt if group == "gpt" else train_on_talker
     return {"seed": seed} | make(folder, seed, steps)
 
 
@@ -491,8 +491,8 @@ def sonnets(tokenizer, part):
     return torch.tensor(tokenizer.encode(text)), character_marks(text)
 
 
-def read_gpt(folder, seed, steps):
-    """Train autoencoders on our GPT, and on one with shuffled weights; read both.
+def train_on_gpt(folder, seed, steps):
+    """Train autoencoders on our GPT, and on one with shuffled weights; measure both.
 
     What is read are the states that go into layer 3, and the neurons of layer 2, at the
     characters of the sonnets with 32 before them; units are chosen on training sonnets and
@@ -724,7 +724,7 @@ def talker_states(folder, name, sizes):
     windows, marks = zip(*(token_windows(tokenizer, part) for part in (0, 1)), strict=True)
     path = folder / f"{name}.safetensors"
     if not path.is_file():
-        pairs = [read_until(model, each, sizes["layer"]) for each in windows]
+        pairs = [encode_until(model, each, sizes["layer"]) for each in windows]
         tensors = {
             f"{part}.{kind}": tensor
             for part, pair in enumerate(pairs)
@@ -736,7 +736,7 @@ def talker_states(folder, name, sizes):
     return model, windows, pairs, marks
 
 
-def read_until(model, windows, layer):
+def encode_until(model, windows, layer):
     """Return a layer's input states and the neurons before it; run the first blocks alone.
 
     ``model`` : Llama; ``windows`` : int64 Tensor (windows, tokens); ``layer`` : int, from 1
@@ -755,8 +755,8 @@ def read_until(model, windows, layer):
 TALKER_FIRST = 16
 
 
-def read_talker(folder, seed, steps):
-    """Train autoencoders on SmolLM2, and on one with shuffled weights; read both.
+def train_on_talker(folder, seed, steps):
+    """Train autoencoders on SmolLM2, and on one with shuffled weights; measure both.
 
     What is read are the states that go into layer 12, and the neurons of layer 11, at all
     tokens of `token_windows` but each window's first 16. An autoencoder has 1,024 features,

@@ -164,7 +164,7 @@ def run(_folder, group, seed, steps, ranks=tuple(SETTINGS["ranks"])):
     poems = poets["Dickinson"]["test"]
     model = copy.deepcopy(base)
     draw = teaching.windows(training_texts()["Dickinson"])
-    teaching.tune(model, draw, steps, SETTINGS["rate"], seed)
+    teaching.fine_tune(model, draw, steps, SETTINGS["rate"], seed)
     before = matrices(base)
     changes = {
         name: (weight - before[name]).detach() for name, weight in matrices(model).items()

@@ -225,7 +225,7 @@ def run(folder, group, **setting):
           on each poem, and ``curve``, step → loss on Shakespeare; in nats a character
           (`train_method`),
         - "letters": ``method``, ``rate`` and ``rows``, the probabilities of letters on the
-          way (`probabilities_on_the_way`),
+          way (`train_with_probabilities`),
         - "samples": marker → list of texts (`sample_all`),
         - "labels": a dict for each classifier, with ``hits``, of each poem the share of
           draws, 0 to 1, in which its poet is recognised (`classify_poems`),
@@ -238,7 +238,7 @@ def run(folder, group, **setting):
         return sample_all(folder, **setting)
     functions = {
         "runs": train_method,
-        "letters": probabilities_on_the_way,
+        "letters": train_with_probabilities,
         "labels": classify_poems,
     }
     return functions[group](**setting)
@@ -325,7 +325,7 @@ def train_method(method, fed, rate, seed, replayed, budget):
         if method == "all weights" and not replayed and step in CURVE_STEPS:
             curve[step] = mean_loss(model, "Shakespeare")
 
-    teaching.tune(model, teaching.mixed(*draws), steps, rate, seed, watch)
+    teaching.fine_tune(model, teaching.mixed(*draws), steps, rate, seed, watch)
     watch(steps, model)
     row = {"method": method, "fed": fed, "rate": rate, "seed": seed, "replayed": replayed}
     row |= {"steps": steps, "parameters": adapters.trainable(model)}
@@ -336,7 +336,7 @@ def train_method(method, fed, rate, seed, replayed, budget):
     return row | {"curve": curve}
 
 
-def read_on_the_way(model, steps, rate, moments):
+def train_with_readings(model, steps, rate, moments):
     """Train a model on Dickinson, and let it read two pieces now and then (`reading_of`).
 
     Parameters
@@ -367,7 +367,7 @@ def read_on_the_way(model, steps, rate, moments):
             readings.append(reading_of(model))
 
     draw = teaching.windows(training_texts()["Dickinson"])
-    teaching.tune(model, draw, steps, rate, 0, watch)
+    teaching.fine_tune(model, draw, steps, rate, 0, watch)
     watch(steps, model)
     return readings
 
@@ -396,7 +396,7 @@ def reading_of(model):
     return reading
 
 
-def probabilities_on_the_way(method, rate, budget):
+def train_with_probabilities(method, rate, budget):
     """Train a model on Dickinson, and store its probabilities at each letter of two pieces.
 
     Parameters
@@ -421,7 +421,7 @@ def probabilities_on_the_way(method, rate, budget):
     model, steps = prepare(method, budget)
     share = steps / budget  # steps of LoRA cost less, so there are more of them
     moments = [round(share * step) for step in LETTER_STEPS]
-    readings = read_on_the_way(model, steps, rate, moments)
+    readings = train_with_readings(model, steps, rate, moments)
     at = moments[: len(readings)]
     if method == "LoRA":
         readings.append(reading_of(remove(model)))
@@ -493,7 +493,7 @@ def train_adapters(steps, marked):
     else:
         draws = [teaching.windows(texts["Dickinson"], MARKER["batch"])]
     model = teaching.adapted(base, "LoRA", MARKER["rank"])
-    return teaching.tune(model, teaching.mixed(*draws), steps, MARKER["rate"])
+    return teaching.fine_tune(model, teaching.mixed(*draws), steps, MARKER["rate"])
 
 
 def sample_all(folder, count):

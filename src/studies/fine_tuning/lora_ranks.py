@@ -123,7 +123,7 @@ def run(folder, group, rank, budget, rate=None, seed=0):
     model = teaching.adapted(base, "LoRA", rank, seed)
     steps = steps_within(budget, model, base)
     draw = teaching.windows(training_texts()["Dickinson"])
-    teaching.tune(model, draw, steps, rate, seed)
+    teaching.fine_tune(model, draw, steps, rate, seed)
     row = {"rank": rank, "rate": rate, "seed": seed, "steps": steps}
     row["parameters"] = adapters.trainable(model)
     if group == "tuning":

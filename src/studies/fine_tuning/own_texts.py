@@ -23,7 +23,7 @@ from lmcourse import fine_tuning as teaching
 from lmcourse.gpt.generation import generate
 from lmcourse.gpt.model import GPT
 from lmcourse.numbers import bootstrap_interval
-from studies.fine_tuning.fine_tuning import LETTER_STEPS, load_material, read_on_the_way
+from studies.fine_tuning.fine_tuning import LETTER_STEPS, load_material, train_with_readings
 from studies.harness import alike, count, grid, verdict
 
 CHAPTER = "fine-tuning"
@@ -158,7 +158,7 @@ def train_on_own(seed, rate, steps, characters):
     tokenizer, base, poets = load_material()
     texts = own_texts(characters, seed)
     model = teaching.adapted(base, "all weights")
-    teaching.tune(model, whole_texts(texts), steps, rate, seed)
+    teaching.fine_tune(model, whole_texts(texts), steps, rate, seed)
     row = {"rate": rate, "seed": seed, "text": tokenizer.decode(texts[0].tolist())}
     for part in ("validation", "test"):
         losses = teaching.poem_losses(model, poets["Shakespeare"][part])
@@ -190,7 +190,7 @@ def letters_of_random(rate, steps):
     _, base, _ = load_material()
     torch.manual_seed(0)
     model = GPT(base.config)
-    return {"rate": rate, "rows": read_on_the_way(model, steps, rate, LETTER_STEPS)}
+    return {"rate": rate, "rows": train_with_readings(model, steps, rate, LETTER_STEPS)}
 
 
 def mean_rise(rows, before):

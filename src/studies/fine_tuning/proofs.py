@@ -970,15 +970,16 @@ def states_after_the_cut(page: Page):
     who = page.held_poets
     for length in (WHOLE, CUT):
         assert cut_poems(length).query("held").poet.tolist() == list(who)
-    for size in (8, 24, 96):
-        mean = hits_of(page, CUT, "mean state", size)
-        untrained = hits_of(page, CUT, "mean state, untrained", size)
-        assert probe.interval(mean - untrained, who)[0] > 0
+    sizes = (8, 24, 96)
+    trained = {size: hits_of(page, CUT, "mean state", size) for size in sizes}
+    untrained = {size: hits_of(page, CUT, "mean state, untrained", size) for size in sizes}
+    for size in sizes:
+        assert probe.interval(trained[size] - untrained[size], who)[0] > 0
     pairs = hits_of(page, CUT, "pairs of letters", 96)
-    assert probe.interval(mean - pairs, who)[0] < 0
+    assert probe.interval(trained[96] - pairs, who)[0] < 0
     return {
-        "mean": probe.score(mean, who),
-        "untrained": probe.score(untrained, who),
+        "mean": probe.score(trained[96], who),
+        "untrained": probe.score(untrained[96], who),
         "pairs": probe.score(pairs, who),
     }
 

@@ -6,8 +6,8 @@ At fifteen stops its weights are kept, and at each they are asked the same quest
 What varies: the steps that were made, from none to 2,000. One training, one seed.
 
 Rivals: n-gram models of 1 to 6 characters counted in the training text, whose likeliest
-next character is compared with the GPT's at every place of held-out sonnets; a *we* in the
-place of *thou*, whose heads are copied in the same way.
+next character is compared with the GPT's at every position of held-out sonnets; a *we* in
+the place of *thou*, whose heads are copied in the same way.
 
 Null: the GPT before its first step.
 
@@ -91,7 +91,7 @@ WORDS = 40  # that stand between a pronoun and its verb
 ENDS = ("shal", "wil")  # verbs, to be ended by "t" or "l"
 TWO = [(3, 0), (3, 3)]  # the two heads that carry "thou": layer and head, from 0
 ORDERS = (1, 2, 3, 4, 5, 6)  # of n-grams
-STRIDE = 32  # from window to window: the GPT sees 33 to 64 characters of each place
+STRIDE = 32  # from window to window: the GPT sees 33 to 64 characters before each position
 SETTINGS = {"steps": STEPS, "changes": CHANGES, "orders": ORDERS, "heads": TWO}
 SETTINGS |= {"words": WORDS, "samples": 60, "sample": 60, "foretold": FORETOLD}
 
@@ -109,7 +109,7 @@ def plan(small):
     list of dict
         The arguments of each run: ``group``, which is "training", "counting", "stops" or
         "packed"; ``steps``, after which the model is kept, fifteen from 0 to 2,000; of
-        "stops" also ``stop``, the place in that list, from 0.
+        "stops" also ``stop``, the index in that list, from 0.
     """
     steps = STEPS[:3] if small else STEPS
     stops = [{"group": "stops", "steps": steps, "stop": i} for i in range(len(steps))]
@@ -130,7 +130,7 @@ def run(folder, group, **setting):
         likeliest characters; ask the checkpoint of one stop; pack all stops into one file.
     **setting
         ``steps``, after which the model is kept, a sequence of int; of "stops" also
-        ``stop``, the place in it, from 0.
+        ``stop``, the index in it, from 0.
 
     Returns
     -------
@@ -140,7 +140,7 @@ def run(folder, group, **setting):
         - "training": ``history``, of the losses; ``largest`` and ``apart``, how far the
           model is from the book's; ``seconds`` (`train_and_compare`),
         - "counting": ``losses`` of n-grams, a list by order; ``right``, a list by order of
-          the share of places where they are; and more (`count_ngrams`),
+          the share of positions where they are right; and more (`count_ngrams`),
         - "stops": ``step``; ``train`` and ``held_out``, losses; ``agrees``, the agreement
           with n-grams, a list by order; ``brought``, by how many logits two heads that are
           copied from *thou* raise a *t*; and more (`ask_stop`),
@@ -175,7 +175,7 @@ def train_and_compare(folder, steps):
         losses differ, in size. ``seconds``: of the whole training, also if it was stopped
         and went on.
     """
-    _, trainer = train(folder, steps)
+    _, trainer = train_with_stops(folder, steps)
     _, book, record = load_gpt("sonnets", device="cpu")
     book_weights = book.state_dict()
     pairs = [(x, book_weights[name]) for name, x in trainer.gpt.state_dict().items()]
@@ -195,7 +195,7 @@ def train_and_compare(folder, steps):
     }
 
 
-def train(folder, steps, device="cpu"):
+def train_with_stops(folder, steps, device="cpu"):
     """Train the book's GPT, and save a checkpoint at each stop.
 
     Where a stop's checkpoint is there, it is read, and the training goes on from it.
@@ -276,20 +276,20 @@ def held_out(tokenizer):
     ids = torch.tensor(tokenizer.encode(text))
     starts = torch.arange(0, len(ids) - 2 * STRIDE, STRIDE)
     positions = (starts[:, None] + STRIDE + torch.arange(STRIDE) + 1).flatten().numpy()
-    sonnets = np.array([text.count("\n\n", 0, place) for place in positions])
+    sonnets = np.array([text.count("\n\n", 0, each) for each in positions])
     return ids, starts, positions, sonnets
 
 
 def count_ngrams(folder, steps):
-    """Ask n-gram models for the likeliest next character at places of the test sonnets.
+    """Ask n-gram models for the likeliest next character at positions of the test sonnets.
 
-    They have counted the training text. The places are those of `held_out`.
+    They have counted the training text. The positions are those of `held_out`.
 
     Parameters
     ----------
     folder : Path
-        ``likeliest.npy`` is saved there, int (orders, places): the id of each order's
-        likeliest character at each place.
+        ``likeliest.npy`` is saved there, int (orders, positions): the id of each order's
+        likeliest character at each position.
     steps : sequence of int
         Unused.
 
@@ -311,7 +311,7 @@ def count_ngrams(folder, steps):
     right = []
     for order in ORDERS:
         model = NgramModel(counted, order, tokenizer.vocab_size)
-        contexts = [ids[max(0, place - order + 1) : place] for place in positions]
+        contexts = [ids[max(0, each - order + 1) : each] for each in positions]
         likeliest.append([int(model.next_probs(each).argmax()) for each in contexts])
         losses.append(round(float(-np.log(model.probabilities(ids)[positions]).mean()), 4))
         right.append(round(float((ids[positions] == likeliest[-1]).mean()), 4))
@@ -329,12 +329,12 @@ def ask_stop(folder, steps, stop):
     Parameters
     ----------
     folder : Path
-        With the checkpoints and ``likeliest.npy``, int (orders, places): the ids of the
-        likeliest next characters by n-gram models, at places of the held-out text.
+        With the checkpoints and ``likeliest.npy``, int (orders, positions): the ids of
+        the likeliest next characters by n-gram models, at positions of the held-out text.
     steps : sequence of int
         The steps of all stops, ascending.
     stop : int
-        The place of its step in ``steps``, from 0.
+        The index of its step in ``steps``, from 0.
 
     Returns
     -------
@@ -342,7 +342,7 @@ def ask_stop(folder, steps, stop):
         ``step``, after how many steps of training it was kept; and
 
         - the losses ``train`` and ``held_out``, in nats a character,
-        - at places of the held-out text (`agreement`): ``right``, the share where its
+        - at positions of the held-out text (`agreement`): ``right``, the share where its
           likeliest character is the one that stands there; ``agrees``, a list, for each
           order of n-grams the share where both find the same one likeliest; ``closest``,
           the order with the highest share, and ``ahead``, the interval of by how much,
@@ -367,7 +367,7 @@ def ask(folder, tokenizer, model):
     ----------
     folder : Path
         With ``likeliest.npy``, the likeliest next characters of n-gram models, (orders,
-        places).
+        positions).
     tokenizer : CharTokenizer
     model : GPT
 
@@ -376,7 +376,7 @@ def ask(folder, tokenizer, model):
     dict
         - the losses ``train``, on an eighth of the training text, and ``held_out``, on the
           test text, in nats a character,
-        - at places of the test text: ``right``, the share where the character that the
+        - at positions of the test text: ``right``, the share where the character that the
           model finds likeliest stands there; ``agrees``, a list, for each order of n-grams
           the share where it is theirs, too; ``closest``, the order with the highest share,
           and ``ahead``, the interval of by how much,
@@ -424,26 +424,26 @@ def agreement(likeliest, tokenizer, model):
 
     Parameters
     ----------
-    likeliest : int array of shape (orders, places)
+    likeliest : int array of shape (orders, positions)
         The ids of the likeliest next characters by n-gram models of orders 1 to 6, at the
-        places of the test text that are asked.
+        positions of the test text that are asked.
     tokenizer : CharTokenizer
     model : GPT
 
     Returns
     -------
     dict
-        ``held_out``: the loss at these places of the test text, in nats a character;
-        ``right``: the share of places where the model's likeliest character is the one that
-        stands there; ``agrees``: a list, for each order the share of places where it is
-        that of the n-gram model; ``closest``: the order with the highest share; ``ahead``:
-        [low, high], by how much that share is above the second highest, a 95 % interval
-        over sonnets drawn again.
+        ``held_out``: the loss at these positions of the test text, in nats a character;
+        ``right``: the share of positions where the model's likeliest character is the one
+        that stands there; ``agrees``: a list, for each order the share of positions where
+        it is that of the n-gram model; ``closest``: the order with the highest share;
+        ``ahead``: [low, high], by how much that share is above the second highest, a 95 %
+        interval over sonnets drawn again.
     """
     ids, starts, positions, sonnets = held_out(tokenizer)
     logits, targets = answers(model, ids, starts)
-    own = logits.argmax(-1).flatten().numpy()  # (places,)
-    same = own == likeliest  # (orders, places)
+    own = logits.argmax(-1).flatten().numpy()  # (positions,)
+    same = own == likeliest  # (orders, positions)
     shares = same.mean(1)
     first, second = np.argsort(-shares, kind="stable")[:2]
     lead = same[first].astype(float) - same[second]

@@ -27,7 +27,7 @@ from lmcourse.shuffled import shuffled_weights
 from studies import nulls
 from studies.findings import Page, finding, proof
 from studies.harness import alike
-from studies.measures import ratio_of_sums
+from studies.measures import extremes, ratio_of_sums
 from studies.mini_gpt.ngram_lengths import mean_gain
 
 MIDDLE = (33, 53)  # nearly all of Shakespeare's lines have so many characters
@@ -36,11 +36,6 @@ SHORTER = ["words halved", "20 characters fewer"]
 LONGER = "20 characters more"
 LONG = (5, 6, 7, 8)  # lengths of n-grams
 close = torch.testing.assert_close
-
-
-def span(values) -> tuple[float, float]:
-    """Return the lowest and the highest of some numbers, a sequence of float."""
-    return float(min(values)), float(max(values))
 
 
 # --- the text -----------------------------------------------------------------------------
@@ -147,7 +142,7 @@ def best_ngrams(page: Page):
         "guess": page.guess,
         "pairs": float(page.counted[2]),
         "best": float(best),
-        "held_out": span([held_out_loss(page, sonnets, share) for share in range(10)]),
+        "held_out": extremes([held_out_loss(page, sonnets, share) for share in range(10)]),
     }
 
 
@@ -322,7 +317,7 @@ def learned_so_far(page: Page):
     assert last < page.counted[2]
     assert len(page.runs) == 3
     assert min(last_losses) > page.counted[page.best_n]
-    return {"perplexity": math.exp(last), "final": span(last_losses)}
+    return {"perplexity": math.exp(last), "final": extremes(last_losses)}
 
 
 # --- line ends ----------------------------------------------------------------------------
@@ -415,7 +410,7 @@ def far_text_helps_at_line_ends(page: Page):
     assert elsewhere["dickinson"] < -1
     at_ends = [reach["line ends"] for reach in trained]
     return {
-        "ends": span(ends),
+        "ends": extremes(ends),
         "letters": float(letters.max()),
         "five": float(np.mean([losses["5"] for losses in at_ends])),
         "all": float(np.mean([losses["64"] for losses in at_ends])),
@@ -640,8 +635,8 @@ def lines_are_measured_in_characters(page: Page):
         "inside": int((~ends).sum()),
         "before": float(page.each["as written"][~ends].mean()),
         "longer": float(page.each[LONGER][~ends].mean()),
-        "ngrams": span([probs[ends].mean() for probs in counted]),
-        "ngrams_inside": span([probs[~ends].mean() for probs in counted]),
+        "ngrams": extremes([probs[ends].mean() for probs in counted]),
+        "ngrams_inside": extremes([probs[~ends].mean() for probs in counted]),
         "table": float(table[ends].mean()),
         "table_inside": float(table[~ends].mean()),
     }
@@ -785,9 +780,9 @@ def one_layer_measures_lines(page: Page):
         for name, rows in groups.items()
     }
     return gained | {
-        "written": span(at_ends["as written"]),
-        "e": span(at_ends["one letter throughout"]),
-        "cut": span(at_ends[SHORTER[1]]),
+        "written": extremes(at_ends["as written"]),
+        "e": extremes(at_ends["one letter throughout"]),
+        "cut": extremes(at_ends[SHORTER[1]]),
         "ends": four[0]["lines"]["n"]["ends"],
     }
 
@@ -865,9 +860,9 @@ def heads_depend_on_the_rest(page: Page):
     assert bare.min() > gain.drop("four heads").max().max()
     means = gain.mean(axis=1)
     return {
-        "bare": span(bare),
-        "whole": span(whole),
-        "single": span(single),
+        "bare": extremes(bare),
+        "whole": extremes(whole),
+        "single": extremes(single),
         "head": float(means["one head"]),
         "heads": float(means["four heads"]),
         "feed_forward": float(means["feed-forward"]),
@@ -919,7 +914,7 @@ def width_helps(page: Page):
     parameters = page.sizes[page.sizes.axis == "shape"].parameters
     assert parameters.max() / parameters.min() < 1.1
     return {
-        "narrow": span(width.loc["16"] - width.loc["64"]),
+        "narrow": extremes(width.loc["16"] - width.loc["64"]),
         "second": float(second.mean()),
         "deep": float(deep.mean()),
         "runs": len(page.sizes),
@@ -1083,7 +1078,7 @@ def counting_adds_more(page: Page):
         "ahead": ahead.mean(),
         "two": -by_length[2].mean(),
         "three": -by_length[3].mean(),
-        "longer": span([each.mean() for each in longer]),
+        "longer": extremes([each.mean() for each in longer]),
         "four": by_small[4].mean(),
         "five": by_small[5].mean(),
         "seven": by_small[7].mean(),

@@ -133,9 +133,9 @@ def plan(small):
         "shots": ``task``, such as "French"; ``shots``, how many examples; ``right``,
         whether their answers are right. "chat": ``question``. "writing": ``line``, the
         beginning; ``way`` of sampling; ``seed``. "counting" takes none. A small plan also
-        has ``count``, how many texts or questions.
+        has ``count``, how many texts or questions; of "chat" and "writing" ``tokens``, how
+        many the model writes at most.
     """
-    few = {"count": 3} if small else {}
     layers = [0] if small else range(talker()[1].config.layers)
     runs = grid(group="heads", layer=layers)
     runs += grid(group="moves", task=[*RELATIONS])
@@ -150,8 +150,9 @@ def plan(small):
     runs += grid(group="writing", line=LINES, way=[*WAYS], seed=SETTINGS["seeds"])
     if not small:
         return runs
-    quick = {each["group"]: each for each in reversed(runs)}
-    return [each | few for each in quick.values() if each["group"] != "moves"]
+    quick = {each["group"]: each for each in reversed(runs) if each["group"] != "moves"}
+    short = {"chat": {"tokens": 6}, "writing": {"tokens": 3}}
+    return [each | short.get(group, {"count": 3}) for group, each in quick.items()]
 
 
 def run(folder, group, **setting):
@@ -455,14 +456,14 @@ def pairs(task):
     return [*CAPITALS.items()] if task == "capitals" else task_pairs(task)
 
 
-def chat(question, count=None):
+def chat(question, tokens=60):
     """Ask SmolLM2 one question in the chat template as it is shipped.
 
     Parameters
     ----------
     question : str
-    count : int, optional
-        If it is given, the answer has six tokens at most; else sixty.
+    tokens : int
+        How many the answer has at most.
 
     Returns
     -------
@@ -471,7 +472,7 @@ def chat(question, count=None):
         its turn; ``sure``, the geometric mean of its tokens' probabilities; ``end``, the
         probability of ending at once.
     """
-    replies = answers([prompt(question, "template")], 6 if count else 60)
+    replies = answers([prompt(question, "template")], tokens)
     return {"question": question} | replies[0]
 
 
@@ -726,7 +727,7 @@ def moves(task):
 # --- writing --------------------------------------------------------------------------
 
 
-def writing(line, way, seed, count=None):
+def writing(line, way, seed, tokens=45):
     """Let SmolLM2 continue a line.
 
     Parameters
@@ -738,8 +739,8 @@ def writing(line, way, seed, count=None):
         another key of `WAYS`.
     seed : int
         Of all that is drawn at random.
-    count : int, optional
-        How many tokens at most. Default: 45.
+    tokens : int
+        How many at most.
 
     Returns
     -------
@@ -750,7 +751,7 @@ def writing(line, way, seed, count=None):
     drawn = sample_tokens(
         model,
         ids_of(line),
-        count or 45,
+        tokens,
         stop={tokenizer.eos_token_id},
         generator=torch.Generator().manual_seed(seed),
         **WAYS[way],

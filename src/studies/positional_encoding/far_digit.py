@@ -383,10 +383,11 @@ def summary(results):
     -------
     dict
         Of rotary models whose base is not 30,000: ``n``, the number of outcomes, and their
-        ``seeds``; ``interval``, the lowest and the highest of the worse of a model's two
-        losses, in nats, with its new pairs slowed; ``verdict``, "holds" or "not so":
-        whether these are below half a nat, while with each model as it is, with far keys
-        hidden, and with all or the old pairs slowed, the worse is above a nat.
+        ``seeds``; ``interval``, which is no confidence interval but a range over models:
+        the lowest and the highest of the worse of a model's two losses, in nats, with its
+        new pairs slowed; ``verdict``, "holds" or "not so": whether these are below half a
+        nat, while with each model as it is, with far keys hidden, and with all or the old
+        pairs slowed, the worse is above a nat.
     """
     runs = [run for run in results["rotary"] if run["base"] not in NEARLY_ROUND]
     slowed = [worse(run["ways"]["new"]) for run in runs]

@@ -41,24 +41,11 @@ from lmcourse.word_order import (
     shuffled_rows,
 )
 from studies.findings import finding, proof
+from studies.measures import extremes
 from studies.positional_encoding.far_digit import worse
 
 CLEARLY_NEW = 1.3  # of trained lengths: a wavelength that is clearly longer
 close = torch.testing.assert_close
-
-
-def span(values) -> tuple[float, float]:
-    """Return the lowest and the highest of some values.
-
-    Parameters
-    ----------
-    values : sequence of float
-
-    Returns
-    -------
-    low, high : float
-    """
-    return float(min(values)), float(max(values))
 
 
 # --- order and attention --------------------------------------------------------------
@@ -199,7 +186,7 @@ def order_is_not_seen(page):
     heads = MultiHeadAttention(x.shape[-1], bert.config.num_attention_heads).double()
     first, second = heads(x)[0]
     close(first, second[order], rtol=0, atol=1e-9)
-    return {"moved": span(shares.tolist())}
+    return {"moved": extremes(shares.tolist())}
 
 
 @proof("Behind a causal mask, one block does not depend on the order of the past; two do.")
@@ -314,7 +301,7 @@ def bert_has_waves(page):
     assert gpt[3] < gpt[6]
     return {
         "rows": len(page.bert_rows),
-        "gaps": span(gaps),
+        "gaps": extremes(gaps),
         "gpt_three": gpt[3],
         "gpt_six": gpt[6],
     }
@@ -447,9 +434,11 @@ def added_positions_end(page):
     values = {"guess": guess, "steps": runs["rotary"][0]["steps"]}
     for name, of_scheme in runs.items():
         key = re.sub(r"\W+", "_", name)
-        values[f"{key}_near"] = span([near_loss(run) for run in of_scheme])
-        values[f"{key}_far"] = span([far_loss(run) for run in of_scheme])
-        values[f"{key}_hidden"] = span([far_loss(run, "near keys") for run in of_scheme])
+        values[f"{key}_near"] = extremes([near_loss(run) for run in of_scheme])
+        values[f"{key}_far"] = extremes([far_loss(run) for run in of_scheme])
+        values[f"{key}_hidden"] = extremes(
+            [far_loss(run, "near keys") for run in of_scheme]
+        )
         assert len(of_scheme) == 5
     for name in runs.keys() - {"ALiBi", "none"}:
         assert values[re.sub(r"\W+", "_", name) + "_near"][1] < 0.1
@@ -465,7 +454,7 @@ def added_positions_end(page):
     with_last_bias = [
         far_loss(run, "last price") for run in page.results["reach"] if run["reach"] > 24
     ]
-    values["last_bias"] = span(with_last_bias)
+    values["last_bias"] = extremes(with_last_bias)
     assert min(with_last_bias) > 0.9
     longer = [run for run in page.results["longer"] if run["scheme"] == "ALiBi"]
     assert all(far_loss(run) > 2 * near_loss(run) for run in longer)
@@ -615,10 +604,10 @@ def far_keys_do_the_harm(page):
     assert max(relative) < 0.1
     kinds = {(run["base"], run["length"]) for run in page.results["bases"]}
     return {
-        "hidden": span(hidden),
-        "none": span(unchanged),
-        "added": span(added),
-        "relative": span(relative),
+        "hidden": extremes(hidden),
+        "none": extremes(unchanged),
+        "added": extremes(added),
+        "relative": extremes(relative),
         "models": len(runs),
         "bases": len({run["base"] for run in runs}),
         "kinds": len(kinds) + len(BASES),
@@ -691,8 +680,8 @@ def first_new_pair_helps_most(page):
     waves = 2 * math.pi / frequencies(D_HEAD, 100_000)
     return {
         "waves": ", ".join(f"{wave:,.0f}" for wave in waves),
-        "before": span([far_loss(run) for run in asked]),
-        "after": span([far_loss(run, "1") for run in asked]),
+        "before": extremes([far_loss(run) for run in asked]),
+        "after": extremes([far_loss(run, "1") for run in asked]),
         "answer": {(0,): "a", (2,): "b", (1,): "c", (5,): "d"}.get(tuple(best), "?"),
     }
 
@@ -705,11 +694,11 @@ def ten_kinds_read_on(page):
 
     Fifty models: the loss is lower than with all pairs slowed, or only the old ones.
 
-    In the eight kinds whose first new pair has over 1.3 trained lengths it stays below a
-    nat, and below that of the model as it is; in the two others it is above a nat. In
-    these, the loss at trained lengths rises from below 0.1 nats to above half a nat, and
-    not if the first new pair keeps its speed. Far out this one change brings every model of
-    base 300 below a nat, and makes every one of base 30,000 worse.
+    In the eight kinds whose first new pair has a wavelength of over 1.3 trained lengths it
+    stays below a nat, and below that of the model as it is; in the two others it is above a
+    nat. In these, the loss at trained lengths rises from below 0.1 nats to above half a
+    nat, and not if the first new pair keeps its speed. Far out this one change brings every
+    model of base 300 below a nat, and makes every one of base 30,000 worse.
 
     A larger base is no better in any model of the eight but two at most. With base 100,000
     the loss at trained lengths rises from below 0.1 nats to above 0.2. Asked for what stood
@@ -767,13 +756,13 @@ def ten_kinds_read_on(page):
         "models": len(runs),
         "kinds": len({(run["base"], run["length"]) for run in runs}),
         "clear": len({(run["base"], run["length"]) for run in clear}),
-        "clear_new": span([new[id(run)] for run in clear]),
-        "edge_new": span([new[id(run)] for run in edge]),
+        "clear_new": extremes([new[id(run)] for run in clear]),
+        "edge_new": extremes([new[id(run)] for run in edge]),
         "wave_2": round((2 * math.pi / frequencies(D_HEAD))[2].item()),
-        "seven": span([far_loss(run, "new") for run in usual]),
-        "seven_as_it_is": span([far_loss(run) for run in hardly]),
-        "seven_hardly": span([far_loss(run, "new") for run in hardly]),
-        "price": span([near_loss(run, "new") for run in price]),
+        "seven": extremes([far_loss(run, "new") for run in usual]),
+        "seven_as_it_is": extremes([far_loss(run) for run in hardly]),
+        "seven_hardly": extremes([far_loss(run, "new") for run in hardly]),
+        "price": extremes([near_loss(run, "new") for run in price]),
     }
 
 
@@ -843,11 +832,11 @@ def slow_pairs_read_on(page):
     runs = [run for run in rotary if first_new(run | {"length": 32})[1] > CLEARLY_NEW]
     edge = [run for run in rotary if run not in runs]
     slowed = [worse(run["ways"]["new"]) for run in runs]
-    values = {"slowed": span(slowed)}
+    values = {"slowed": extremes(slowed)}
     ways = {"as_it_is": "none", "hidden": "near keys", "all": "all", "aware": "NTK-aware"}
     for name, way in ways.items():
         lost = [worse(run["ways"][way]) for run in runs]
-        values[name] = span(lost)
+        values[name] = extremes(lost)
         assert all(a < b for a, b in zip(slowed, lost, strict=True))
     assert all(a < worse(r["ways"]["old"]) for a, r in zip(slowed, runs, strict=True))
     others = page.digits["others"]
@@ -871,16 +860,16 @@ def slow_pairs_read_on(page):
         if run["scheme"] == "relative"
     )
     return values | {
-        "others": span(lost),
+        "others": extremes(lost),
         "highest": max(slowed),
         "models": len(runs),
         "bases": len({run["base"] for run in runs}),
         "other": len(others),
-        "edge": span(edge_slowed),
+        "edge": extremes(edge_slowed),
         "edge_models": len(edge),
         "edge_beaten": edge_beaten,
-        "untouched_back": span([run["ways"]["none"]["back far"] for run in runs]),
-        "hidden_digit": span(hidden),
+        "untouched_back": extremes([run["ways"]["none"]["back far"] for run in runs]),
+        "hidden_digit": extremes(hidden),
     }
 
 
@@ -954,7 +943,7 @@ def here_as_in_the_study(page):
     ways["new ÷ 4"] = "new"
     stored = rotary_runs(page.results, 10_000)
     for name, way in ways.items():
-        low, high = span([far_loss(run, way) for run in stored])
+        low, high = extremes([far_loss(run, way) for run in stored])
         slack = max(high - low, 0.1)
         assert low - slack < page.here[name][1] < high + slack, name
     guess = guess_loss()

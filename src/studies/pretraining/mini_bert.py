@@ -13,7 +13,7 @@ from tokenizers import BertWordPieceTokenizer
 from torch.nn.utils.rnn import pad_sequence
 
 from lmcourse.data import fingerprint
-from lmcourse.masking import MaskedBert, place_losses, train
+from lmcourse.masking import MaskedBert, place_losses, train_masked
 from lmcourse.mini_bert import passages, poem_splits
 from lmcourse.positions import sinusoidal
 from lmcourse.weights import save_model
@@ -162,7 +162,7 @@ def run(folder, group, training):
         if step % 100 == 0:
             losses[-100:] = [sum(losses[-100:]) / 100]
 
-    train(model, ids, tokenizer, training, watch)
+    train_masked(model, ids, tokenizer, training, watch)
     seconds = time.time() - start
     model = model.half().float()  # as it will be when it is loaded
     record = {

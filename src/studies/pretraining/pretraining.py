@@ -23,10 +23,12 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import BertTokenizerFast
 
 from lmcourse.families import SENTINELS, Family, family_loss
-from lmcourse.masking import between_infill, count_infill, place_losses, train
+from lmcourse.files import write_whole
+from lmcourse.masking import place_losses, train_masked
 from lmcourse.mini_bert import passages, poem_splits
 from lmcourse.numbers import bootstrap_interval
 from studies.harness import best_tuned, count, grid, verdict
+from studies.pretraining.counting import between_infill, count_infill
 from studies.pretraining.mini_bert import train_tokenizer
 
 CHAPTER = "pretraining"
@@ -196,7 +198,7 @@ def run(folder, group, **setting):
         training_poems, _, _ = poem_splits()
         tokenizer = train_tokenizer(training_poems, TRAINING["vocab_size"])
         tokens = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
-        (folder / "vocabulary.txt").write_text(json.dumps(tokens), encoding="utf-8")
+        write_whole(folder / "vocabulary.txt", json.dumps(tokens))
         return tokens
     functions = {
         "tuning": tune_encoder,
@@ -240,7 +242,7 @@ def pretrain(tokenizer, seed, steps, rate, dropout, measure):
         """Measure the model after ``step`` (int) steps; the step's loss is not used."""
         measure(model, step)
 
-    train(model, ids, tokenizer, settings, watch, family_loss)
+    train_masked(model, ids, tokenizer, settings, watch, family_loss)
 
 
 def tune_encoder(folder, tokenizer, steps, rate, dropout):

@@ -292,8 +292,9 @@ def words_so_far(ids, newline, space):
     """
     words = torch.zeros_like(ids)
     for t in range(1, ids.shape[1]):
-        more = words[:, t - 1] + (ids[:, t] == space)
-        words[:, t] = torch.where(ids[:, t] == newline, 0, more)
+        before = words[:, t - 1]
+        with_a_space = torch.where(ids[:, t] == space, before + 1, before)
+        words[:, t] = torch.where(ids[:, t] == newline, 0, with_a_space)
     return words
 
 

@@ -119,23 +119,23 @@ def run(_folder, group, kind="", shuffled=False, steps=(), rate=None):
     shuffle = shuffle_tokens if shuffled else lambda ids, seed: ids
     if kind in COUNTS:
         choices = counting_choices(kind, unit)
-        told_right = count_poets
+        right_passages = count_poets
     else:
         choices = training_choices(steps, rate)
-        told_right = partial(train_poet, kind)
+        right_passages = partial(train_poet, kind)
     choice = choices[0]
     if len(choices) > 1:
         # The data of the choice: training poems alone, shuffled as with no other seed.
         own_ids = shuffle(ids, len(seeds))[~tested]
         learned = ~np.isin(poems[~tested] % 10, (0, 1))
         accuracies = [
-            told_right(own_ids, labels[~tested], learned, **each, seed=9).mean()
+            right_passages(own_ids, labels[~tested], learned, **each, seed=9).mean()
             for each in choices
         ]
         choice = choices[int(np.argmax(accuracies))]
     rows = []
     for seed in seeds:
-        right = told_right(shuffle(ids, seed), labels, ~tested, **choice, seed=seed)
+        right = right_passages(shuffle(ids, seed), labels, ~tested, **choice, seed=seed)
         row = {"kind": kind, "shuffled": shuffled, "seed": seed} | choice
         poem_of = poems[tested]
         per_poem = [int(right[poem_of == poem].sum()) for poem in np.unique(poem_of)]

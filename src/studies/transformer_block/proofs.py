@@ -27,6 +27,7 @@ from lmcourse.tokenization import CharTokenizer
 from lmcourse.transformer import Stack
 from studies import nulls
 from studies.findings import finding, proof, right_letter
+from studies.measures import extremes
 from studies.transformer_block import bend
 from studies.transformer_block.transformer_block import frequency_loss
 
@@ -49,20 +50,6 @@ def sonnet_interval(values) -> tuple[float, float]:
     low, high : float
     """
     return bootstrap_interval(values.view(-1, EACH).mean(dim=1).numpy())
-
-
-def span(values) -> tuple[float, float]:
-    """Return the lowest and the highest of some numbers.
-
-    Parameters
-    ----------
-    values : sequence of float
-
-    Returns
-    -------
-    low, high : float
-    """
-    return float(min(values)), float(max(values))
 
 
 # --- the block ----------------------------------------------------------------------------
@@ -812,7 +799,7 @@ def favourites_without_training(page):
     return {
         "own": own.mean().item(),
         "copy": mean_copy.mean().item(),
-        "fresh": span(fresh),
+        "fresh": extremes(fresh),
         "random": random,
         "neurons": len(own),
         "more": more,
