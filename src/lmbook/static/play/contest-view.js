@@ -67,11 +67,13 @@ const LEAST = 0.005; // a lean that is written as 0.01
 /**
  * The side to which a word leans.
  *
- * @type {(value: number) => "neither" | "verb" | "noun"}
+ * @param {number} lean how far the word's vector, brought to length 1, is from the middle along
+ *   the level's direction; above 0 to the verbs, below 0 to the nouns
+ * @returns {"neither" | "verb" | "noun"} "neither" below `LEAST` to each side
  */
-function sideOf(value) {
-  if (Math.abs(value) < LEAST) return "neither";
-  return value > 0 ? "verb" : "noun";
+function sideOf(lean) {
+  if (Math.abs(lean) < LEAST) return "neither";
+  return lean > 0 ? "verb" : "noun";
 }
 
 /**
@@ -95,20 +97,19 @@ function unitAt(states, width, position) {
 const product = (a, b) => Array.from(a).reduce((sum, x, i) => sum + x * b[i], 0);
 
 /**
- * The mean of vectors.
+ * The vector in the middle of some: the mean of each of their numbers.
  *
  * @param {Float32Array[]} vectors one or more, of one length
  * @returns {number[]} (width,)
  */
-const mean = (vectors) =>
+const middleOf = (vectors) =>
   Array.from(vectors[0], (_, i) => vectors.reduce((sum, v) => sum + v[i], 0) / vectors.length);
 
 /**
  * Draw a lean as a bar from the middle: to the right for verbs, to the left for nouns; beside it
  * the number and the side, "neither" below `LEAST`.
  *
- * @param {number} value the lean: how far the word's vector, brought to length 1, is from the
- *   middle along the level's direction; above 0 to the verbs
+ * @param {number} value the lean, as `sideOf` takes it
  */
 function leaning(value) {
   const share = Math.min(1, Math.abs(value) / FULL) / 2;
@@ -319,7 +320,7 @@ export function mount(element, data, context) {
       }
     }
     return names.map((name, i) => {
-      const [verbs, nouns] = vectors[i].map(mean);
+      const [verbs, nouns] = vectors[i].map(middleOf);
       const difference = verbs.map((x, n) => x - nouns[n]);
       const length = Math.hypot(...difference) || 1;
       const direction = difference.map((x) => x / length);
