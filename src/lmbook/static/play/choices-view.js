@@ -16,6 +16,7 @@ import {
   stateOf,
   WORLDS,
 } from "./dom.js";
+import { mean } from "./numbers.js";
 import { chanceOf, differences, fitReward, foretold, properties } from "./preferences.js";
 import { randomness } from "./writing.js";
 
@@ -62,13 +63,6 @@ const RULES = {
   shorter: ([a, b]) => b.length - a.length,
   "a coin": () => 0,
 };
-
-/**
- * The mean of numbers; NaN of none.
- *
- * @type {(values: number[]) => number}
- */
-const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
 
 /**
  * The mean of numbers, and how far its 99 % interval goes to each side.

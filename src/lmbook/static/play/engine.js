@@ -9,6 +9,7 @@
    (tokens, d_model) in comments means tokens rows of d_model numbers. A batch is made of texts
    of one length, whose rows stand one under another. */
 
+import { rowOf } from "./numbers.js";
 import { demand, readSafetensors, shuffledTensors, toFloats } from "./weights.js";
 
 /** @import { Tensor } from "./weights.js" */
@@ -1258,13 +1259,6 @@ export class Model {
     return neighbours;
   }
 }
-
-/**
- * A row of a matrix; it shares the memory of x.
- *
- * @type {(x: Float32Array, row: number, width: number) => Float32Array}
- */
-const rowOf = (x, row, width) => x.subarray(row * width, (row + 1) * width);
 
 /**
  * Some rows of x, one after the other.

@@ -14,14 +14,17 @@ import {
   heading,
   learnedSwitch,
   make,
+  megabytes,
   ownLine,
   percent,
   row,
   stateOf,
   WORLDS,
 } from "./dom.js";
+import { argmax } from "./numbers.js";
 import { inAnotherOrder, ONE_ORDER, SEED } from "./own-lines.js";
 import { readText } from "./store.js";
+import { quoted } from "./text.js";
 import { shown, WordPiece } from "./tokenizers.js";
 
 const LONGEST = 5000; // characters of a line that are cut into tokens
@@ -88,13 +91,6 @@ let views = 0;
  */
 const numbers = (line) => line.split(" ").map(Number);
 /**
- * The position of the largest number, the first of equals.
- *
- * @type {(numbers: number[] | Float32Array) => number}
- */
-const best = (numbers) => numbers.indexOf(Math.max(...numbers));
-
-/**
  * How far each row has moved, as a share of its length before.
  *
  * @param {Float32Array} before (rows, width)
@@ -151,7 +147,7 @@ export function mount(element, data, context) {
   const random = openModel("bert", context, SEED); // the same with random weights
   const lane = `explorer ${++views}`; // how the lanes of this view's requests begin
   const bytes = bert.about.bytes + context.stores["bert-pieces"].bytes;
-  const size = `${(bytes / 1e6).toFixed(1)} MB`;
+  const size = megabytes(bytes, 1);
   let { layer, head, token } = data;
   /** @type {number | null} */
   let wantedToken = null; // position that a link has chosen in a line that was not read yet
@@ -496,7 +492,7 @@ export function mount(element, data, context) {
    *
    * @param {number} i its position
    */
-  const quoted = (i) => `“\u2068${word(i)}\u2069”`; // isolated: Hebrew turns nothing around it
+  const quotedWord = (i) => quoted(word(i));
 
   /* Draw all that depends on the line. */
   function draw() {
@@ -556,13 +552,13 @@ export function mount(element, data, context) {
         /** @type {Node} */ (td.lastChild).textContent = all ? fixed(all[i]) : "…";
       });
     });
-    title.textContent = `Layer ${layer}, head ${head}: what ${quoted(token)} attends to`;
+    title.textContent = `Layer ${layer}, head ${head}: what ${quotedWord(token)} attends to`;
     summary.textContent =
-      `${quoted(token)} attends most to ${quoted(best(weights))}, with a weight of ` +
+      `${quotedWord(token)} attends most to ${quotedWord(argmax(weights))}, with a weight of ` +
       `${fixed(Math.max(...weights))}. If each weight is multiplied by the ` +
-      `length of what is fetched, ${quoted(best(fetched))} contributes most.` +
+      `length of what is fetched, ${quotedWord(argmax(fetched))} contributes most.` +
       (moved
-        ? ` Without this head the final vector of ${quoted(best(moved))} changes ` +
+        ? ` Without this head the final vector of ${quotedWord(argmax(moved))} changes ` +
           `more than any other: by ${fixed(Math.max(...moved))} of its length.`
         : "");
     tellLeft();
@@ -621,7 +617,7 @@ export function mount(element, data, context) {
       return make("div", {}, `${name} layer ${layer}`, make("ol", {}, ...items));
     });
     nearTitle.replaceChildren(
-      make("b", {}, `Where ${quoted(token)} is`),
+      make("b", {}, `Where ${quotedWord(token)} is`),
       ": the tokens of the table whose vectors are nearest, with the cosine.",
     );
     near.replaceChildren(...lists);

@@ -25,8 +25,10 @@ import {
 } from "./dom.js";
 import { softmax } from "./engine.js";
 import { follow } from "./link.js";
+import { largest } from "./numbers.js";
 import { OwnClient, offerOwn, ownState, sayOwn } from "./own-model.js";
 import { reordered } from "./random.js";
+import { visible } from "./text.js";
 import { nextProbs } from "./writing.js";
 
 const LONGEST = 10000; // characters of a line that are read, from its end
@@ -68,25 +70,6 @@ let views = 0;
  *   as `written` has
  * @property {any} [book] if the model is the reader's: the data of the view of the book's model
  */
-
-/** @type {Record<string, string | undefined>} */
-const SIGNS = { " ": "·", "\n": "⏎" };
-/**
- * A character as it is shown: a space and an end of line get a sign.
- *
- * @type {(character: string) => string}
- */
-const visible = (character) => SIGNS[character] ?? character;
-
-/**
- * The positions of the `count` largest numbers, the largest first; of equal ones the first.
- *
- * @type {(numbers: number[] | Float64Array, count: number) => number[]}
- */
-const largest = (numbers, count) =>
-  Array.from(numbers.keys())
-    .sort((a, b) => numbers[b] - numbers[a] || a - b)
-    .slice(0, count);
 
 /**
  * The name of a character in a message: its number ("U+200b") if nothing would be seen of it, else

@@ -10,6 +10,7 @@ import {
   learnedSwitch,
   leftOf,
   make,
+  megabytes,
   percent,
   plural,
   row,
@@ -21,6 +22,7 @@ import {
 import { ONE_ORDER } from "./own-lines.js";
 import { decoded, faultOf, isLikeTable, poemsOf, tellCut } from "./poem-files.js";
 import { readerOf } from "./poem-reading.js";
+import { quoted } from "./text.js";
 
 /** @import { Poem } from "./poem-files.js" */
 /** @import { Accuracy } from "./poem-numbers.js" */
@@ -98,12 +100,6 @@ function example(data) {
 }
 
 /**
- * A title in quotation marks, isolated: Hebrew turns nothing around it.
- *
- * @type {(name: string) => string}
- */
-const quoted = (name) => `“\u2068${name}\u2069”`;
-/**
  * A cell of a CSV file, in quotes.
  *
  * @type {(cell: string) => string}
@@ -141,7 +137,7 @@ const textBox = (name, ...words) =>
  */
 export function mount(element, data, context) {
   const reader = readerOf(data, context);
-  const size = `${(reader.bytes / 1e6).toFixed(1)} MB`;
+  const size = megabytes(reader.bytes, 1);
   let shown = example(data);
   let chosen = data.text; // the text that is shown
   /** @type {Poem[] | null} the reader's texts that came in last, whether they were read or not */

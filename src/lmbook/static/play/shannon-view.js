@@ -10,6 +10,7 @@ import {
   heading,
   learnedSwitch,
   make,
+  megabytes,
   plural,
   row,
   select,
@@ -18,6 +19,7 @@ import {
 } from "./dom.js";
 import { bitsOf, guessLine, LETTERS, letterOf, letterProbs, lettersOf, MOST } from "./guessing.js";
 import { Ngrams } from "./ngrams.js";
+import { mean } from "./numbers.js";
 import { reordered } from "./random.js";
 import { readText, WEIGHTS_FORGOTTEN } from "./store.js";
 import { openTalker } from "./talker-client.js";
@@ -74,18 +76,6 @@ const named = (letter) => (letter === " " ? "the space" : letter);
  * @type {(letter: string) => string}
  */
 const visible = (letter) => (letter === " " ? "␣" : letter);
-/**
- * A number of bytes in whole megabytes, in words.
- *
- * @type {(bytes: number) => string}
- */
-const megabytes = (bytes) => `${Math.round(bytes / 1e6)} MB`;
-/**
- * The mean of numbers; NaN of none.
- *
- * @type {(all: number[]) => number}
- */
-const mean = (all) => all.reduce((a, b) => a + b, 0) / all.length;
 /**
  * How many letters took one guess.
  *

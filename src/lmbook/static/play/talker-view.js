@@ -12,6 +12,7 @@ import {
   learnedSwitch,
   leftOf,
   make,
+  megabytes,
   ownLine,
   percent,
   plural,
@@ -26,6 +27,7 @@ import { reordered } from "./random.js";
 import { WEIGHTS_FORGOTTEN } from "./store.js";
 import { openTalker } from "./talker-client.js";
 import { talkerLoader } from "./talker-loader.js";
+import { quoted } from "./text.js";
 
 const LONGEST = 2000; // characters of a line
 const COUNT = 80; // tokens that it writes until it is told to go on
@@ -82,12 +84,6 @@ let views = 0;
  * @type {(place: [layer: number, head: number]) => string}
  */
 const key = ([layer, head]) => `${layer}.${head}`;
-/**
- * A number of bytes in whole megabytes, in words.
- *
- * @type {(bytes: number) => string}
- */
-const megabytes = (bytes) => `${Math.round(bytes / 1e6)} MB`;
 
 /**
  * The position of the largest weight behind the first one, which most heads attend to; 0 if
@@ -717,13 +713,6 @@ export function mount(element, data, context) {
   }
 
   /* --- drawing --- */
-
-  /**
-   * A token in quotation marks.
-   *
-   * @param {string} piece
-   */
-  const quoted = (piece) => `“\u2068${piece}\u2069”`; // isolated: Hebrew turns nothing around it
 
   /* Draw all that can change. */
   function draw() {

@@ -1,4 +1,4 @@
-/* Text as readers type it, in browsers of several ages. */
+/* Text as readers type it and see it, in browsers of several ages. */
 
 /**
  * Put U+FFFD for each half of a surrogate pair, which is no character.
@@ -18,3 +18,33 @@ export function letters(text) {
   if (!Intl.Segmenter) return Array.from(text);
   return Array.from(new Intl.Segmenter().segment(text), ({ segment }) => segment);
 }
+
+/**
+ * Read bytes as text.
+ *
+ * @param {string} encoding
+ * @param {Uint8Array} bytes
+ * @returns {string}
+ * @throws {TypeError} if they are no text in this encoding
+ */
+export const decodeStrictly = (encoding, bytes) =>
+  new TextDecoder(encoding, { fatal: true }).decode(bytes);
+
+/**
+ * A text in quotation marks, isolated: Hebrew turns nothing around it.
+ *
+ * @param {string} text
+ * @returns {string}
+ */
+export const quoted = (text) => `“\u2068${text}\u2069”`;
+
+/** @type {Record<string, string | undefined>} */
+const SIGNS = { " ": "·", "\n": "⏎" };
+
+/**
+ * A character as it is shown: a space and an end of line get a sign.
+ *
+ * @param {string} character
+ * @returns {string}
+ */
+export const visible = (character) => SIGNS[character] ?? character;

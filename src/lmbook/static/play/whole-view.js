@@ -11,6 +11,7 @@ import {
   learnedSwitch,
   leftOf,
   make,
+  megabytes,
   ownLine,
   percent,
   plural,
@@ -25,11 +26,12 @@ import { reordered } from "./random.js";
 import { readText, WEIGHTS_FORGOTTEN } from "./store.js";
 import { openTalker } from "./talker-client.js";
 import { talkerLoader } from "./talker-loader.js";
+import { quoted } from "./text.js";
 import { shown, WordPiece } from "./tokenizers.js";
 import { inside, PARTS } from "./whole-inside.js";
 import { makePicture } from "./whole-picture.js";
 import { mentioned } from "./whole-reading.js";
-import { quoted, stops, strongestAttention, tellingLayer } from "./whole-tour.js";
+import { stops, strongestAttention, tellingLayer } from "./whole-tour.js";
 
 /** @import { Client } from "./client.js" */
 /** @import { Config } from "./engine.js" */
@@ -71,13 +73,6 @@ let views = 0;
  *
  * @typedef {{ ids: number[], place: number, message: string }} Input
  */
-
-/**
- * A number of bytes in whole megabytes, in words.
- *
- * @type {(bytes: number) => string}
- */
-const megabytes = (bytes) => `${Math.round(bytes / 1e6)} MB`;
 
 /**
  * What is known of a model's first text. The weights that Python gives are in thousandths; those

@@ -4,6 +4,7 @@
 
 import { countField, fixed, make, select, slider, stateOf } from "./dom.js";
 import { pressable, roving } from "./keys.js";
+import { argmax } from "./numbers.js";
 
 const FULL = 60; // hundredths of support at which a colour is full
 
@@ -15,13 +16,6 @@ const FULL = 60; // hundredths of support at which a colour is full
  * @property {number[][]} printed support of the whole text, [level][section], in hundredths
  * @property {number[][][]} said support without each word, [level][word][section], in hundredths
  */
-
-/**
- * The position of the largest number, the first of equals.
- *
- * @type {(values: number[]) => number}
- */
-const argmax = (values) => values.indexOf(Math.max(...values));
 
 /**
  * Mount the view *word removal*: a poem whose words the reader strikes out, coloured by how much
