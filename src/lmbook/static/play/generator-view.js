@@ -10,6 +10,7 @@ import {
   arrow,
   bar,
   button,
+  controls,
   countField,
   learnedSwitch,
   leftOf,
@@ -185,12 +186,6 @@ export function mount(element, data, context) {
     top_k: range("top-k", 1, alphabet.length, 1),
     top_p: range("top-p", 0.05, 1, 0.05),
   };
-  /**
-   * A row of controls.
-   *
-   * @type {(...parts: HTMLElement[]) => HTMLElement}
-   */
-  const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
   const writing = [
     controls(first, button("go on", more), stop, button("draw again", drawAgain)),
     controls(...Object.values(sliders).map(({ label }) => label)),

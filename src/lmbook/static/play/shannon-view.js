@@ -5,6 +5,7 @@
 import { openModel } from "./client.js";
 import {
   button,
+  controls,
   countField,
   fixed,
   heading,
@@ -222,12 +223,6 @@ export function mount(element, data, context) {
   );
   const { loader, status: loadStatus } = loading;
   loader.textContent = LOAD;
-  /**
-   * A row of controls.
-   *
-   * @type {(...parts: (Node | string)[]) => HTMLElement}
-   */
-  const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
   const board = make(
     "div",
     {

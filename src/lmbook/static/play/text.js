@@ -48,3 +48,18 @@ const SIGNS = { " ": "·", "\n": "⏎" };
  * @returns {string}
  */
 export const visible = (character) => SIGNS[character] ?? character;
+
+const NAMED = 8; // characters that are named one by one
+
+/**
+ * Say which characters of a text were left out.
+ *
+ * @param {string[]} names of characters that a model has never read
+ * @returns {string} names the first eight, and ends in a space; "" if there are none
+ */
+export function neverRead(names) {
+  if (!names.length) return "";
+  const rest = names.length - NAMED;
+  const more = rest > 0 ? ` and ${rest} more` : "";
+  return `Left out, as it has never read them: ${names.slice(0, NAMED).join(" ")}${more}. `;
+}

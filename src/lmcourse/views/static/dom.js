@@ -76,6 +76,14 @@ export const button = (text, onclick, attributes = {}) =>
   make("button", { type: "button", ...attributes, onclick }, text);
 
 /**
+ * Make a row of controls.
+ *
+ * @param {...Content} parts
+ * @returns {HTMLElement}
+ */
+export const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
+
+/**
  * Make a list to choose from; the value of an option is its position, from 0 on.
  *
  * @param {Content[]} names
