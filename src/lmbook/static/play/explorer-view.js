@@ -83,6 +83,7 @@ let views = 0;
 
 /** @typedef {Measured & Own} Data */
 /** @import { Client } from "./client.js" */
+/** @import { Answer, ForwardOptions } from "./engine.js" */
 
 /**
  * Numbers of a line with spaces between.
@@ -130,6 +131,105 @@ const pairs = (line) =>
   Array.from(line.matchAll(/(\S+) (\S+)/g), ([, piece, cosine]) => [piece, +cosine]);
 
 /**
+ * The numbers of lines, [layer][head].
+ *
+ * @type {(rows: string[][]) => number[][][]}
+ */
+const read = (rows) => rows.map((lines) => lines.map(numbers));
+
+/**
+ * What was measured of the line to begin with, as what is known of a line.
+ *
+ * @param {Measured} measured
+ * @param {string[]} tokens of the line
+ * @returns {Seen}
+ */
+const stored = (measured, tokens) => ({
+  tokens,
+  weights: read(measured.weights),
+  lengths: read(measured.lengths),
+  moved: read(measured.moved),
+  near: measured.near.map((lines) => lines.map(pairs)),
+  order: Array.from(tokens.keys()),
+});
+
+/**
+ * What a model's answer says of a line; how far tokens move without a head, and which are near,
+ * nobody has asked yet.
+ *
+ * @param {Answer["kept"]} kept the embeddings, and of each layer what it returns and its attention
+ * @param {number} layers
+ * @param {number} heads of each layer
+ */
+function seenIn(kept, layers, heads) {
+  /**
+   * What was kept of a layer: what it returns, or a part by its name.
+   *
+   * @type {(layer: number, name?: string) => Float32Array}
+   */
+  const of = (layer, name = "") => kept[`blocks.${layer}${name}`].values;
+  /**
+   * A list of what a function gives for each layer.
+   *
+   * @type {<Item>(f: (layer: number) => Item) => Item[]}
+   */
+  const each = (f) => Array.from({ length: layers }, (_, layer) => f(layer));
+  return {
+    weights: each((layer) => parts(of(layer, ".attention.weights"), heads)),
+    lengths: each((layer) => parts(of(layer, ".attention.lengths"), heads)),
+    moved: each(() => []),
+    states: [kept.embeddings.values, ...each((layer) => of(layer))],
+    near: [[], ...each(() => [])],
+  };
+}
+
+/**
+ * The weights of a head, rows and columns in the order in which the line was written.
+ *
+ * @param {Seen} line
+ * @param {number} layer
+ * @param {number} head
+ * @returns {number[]} (tokens · tokens)
+ */
+function inOrderOf({ weights, order }, layer, head) {
+  const inOrder = new Array(order.length ** 2);
+  weights[layer][head].forEach((/** @type {number} */ weight, i) => {
+    const row = order[Math.floor(i / order.length)];
+    inOrder[row * order.length + order[i % order.length]] = weight;
+  });
+  return inOrder;
+}
+
+/**
+ * Draw a small map of weights. How opaque a point is: the root of the weight, so that a tenth can
+ * be seen.
+ *
+ * @param {HTMLCanvasElement} canvas
+ * @param {ArrayLike<number>} weights (count · count)
+ * @param {number} count how many points stand in a row
+ * @param {string} colour
+ */
+function drawMap(canvas, weights, count, colour) {
+  canvas.width = count;
+  canvas.height = count;
+  const image = new ImageData(count, count);
+  const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  for (let point = 0; point < weights.length; point++)
+    image.data[4 * point + 3] = 255 * Math.sqrt(weights[point]);
+  pen.putImageData(image, 0, 0);
+  pen.globalCompositeOperation = "source-in"; // colour what is there
+  pen.fillStyle = colour;
+  pen.fillRect(0, 0, count, count);
+}
+
+/**
+ * An element with a class of this view.
+ *
+ * @type {(tag: "p" | "div" | "table", name: string, ...rest: (Node | string)[]) => HTMLElement}
+ */
+const part = (tag, name, ...rest) => make(tag, { class: `lmx-${name}` }, ...rest);
+
+/**
  * Mount the view *BERT explorer*: the tokens of a line, and for each head of a BERT where a token
  * attends, and what changes without the head.
  *
@@ -154,36 +254,11 @@ export function mount(element, data, context) {
   let questions = 0; // only the last one may be answered
   /** @type {WordPiece | undefined} */
   let tokenizer;
-  /**
-   * The numbers of lines, [layer][head].
-   *
-   * @type {(rows: string[][]) => number[][][]}
-   */
-  const read = (rows) => rows.map((lines) => lines.map(numbers));
-  /**
-   * What was measured of the line to begin with, as what is known of a line.
-   *
-   * @type {(measured: Measured) => Seen}
-   */
-  const stored = (measured) => ({
-    tokens: data.tokens,
-    weights: read(measured.weights),
-    lengths: read(measured.lengths),
-    moved: read(measured.moved),
-    near: measured.near.map((lines) => lines.map(pairs)),
-    order: Array.from(data.tokens.keys()),
-  });
-  let seen = stored(data);
+  let seen = stored(data, data.tokens);
   let usual = seen; // what the trained model makes of the same line as it is
 
   /* --- what stands there --- */
 
-  /**
-   * An element with a class of this view.
-   *
-   * @type {(tag: "p" | "div" | "table", name: string, ...rest: (Node | string)[]) => HTMLElement}
-   */
-  const part = (tag, name, ...rest) => make(tag, { class: `lmx-${name}` }, ...rest);
   const { area, note, label } = ownLine(data.text, changed, { maxlength: LONGEST });
   const loader = button(`Load the model: ${size}`, load);
   const progress = make("progress", {
@@ -304,7 +379,7 @@ export function mount(element, data, context) {
       ? ""
       : "The model that reads this has to be loaded first; what stands below is still the book's line" +
         (isRandom ? "." : " as the trained model reads it.");
-    seen = isRandom ? stored(isRandom) : usual;
+    seen = isRandom ? stored(isRandom, data.tokens) : usual;
     token = Math.min(token, seen.tokens.length - 1);
     draw();
   }
@@ -321,10 +396,12 @@ export function mount(element, data, context) {
     const encoded = tokenizer.encode(text);
     const tokens = encoded.slice(0, room - 2);
     const whole = tokens.length === encoded.length && all.length <= LONGEST;
-    const messages = [whole ? "" : `Only the first ${tokens.length} tokens are read.`];
-    if (!encoded.length)
-      messages.push("There is nothing to read here: two special tokens are left.");
-    note.textContent = [...messages, tokenizer.tellUnknown(tokens)].filter(Boolean).join(" ");
+    const messages = [
+      whole ? "" : `Only the first ${tokens.length} tokens are read.`,
+      encoded.length ? "" : "There is nothing to read here: two special tokens are left.",
+      tokenizer.tellUnknown(tokens),
+    ];
+    note.textContent = messages.filter(Boolean).join(" ");
     const [first, last] = data.around.map((id) => ({ id, piece: vocabulary[id] }));
     const line = [first, ...tokens, last];
     for (const model of [bert, random]) model.cancel(lane);
@@ -359,8 +436,8 @@ export function mount(element, data, context) {
    * @returns {Promise<Seen | null>}
    */
   async function readLine(model, line, order) {
-    const tokens = order.map((old) => line[old]);
-    const ids = tokens.map(({ id }) => id);
+    const ids = order.map((old) => line[old].id);
+    const pieces = order.map((old) => line[old].piece);
     const keep = [
       "embeddings",
       "blocks.*",
@@ -369,29 +446,7 @@ export function mount(element, data, context) {
     ];
     const answered = await asked(() => model.forward(ids, { keep, logits_of: [] }, lane));
     if (!answered) return null;
-    /**
-     * What was kept of a layer: what it returns, or a part by its name.
-     *
-     * @type {(layer: number, name?: string) => Float32Array}
-     */
-    const of = (layer, name = "") => answered.kept[`blocks.${layer}${name}`].values;
-    /**
-     * A list of what a function gives for each layer.
-     *
-     * @type {<Item>(f: (layer: number) => Item) => Item[]}
-     */
-    const each = (f) => Array.from({ length: layers }, (_, layer) => f(layer));
-    return {
-      ids,
-      order,
-      model,
-      tokens: tokens.map(({ piece }) => piece),
-      weights: each((layer) => parts(of(layer, ".attention.weights"), heads)),
-      lengths: each((layer) => parts(of(layer, ".attention.lengths"), heads)),
-      moved: each(() => []),
-      states: [answered.kept.embeddings.values, ...each((layer) => of(layer))],
-      near: [[], ...each(() => [])],
-    };
+    return { ...seenIn(answered.kept, layers, heads), ids, order, model, tokens: pieces };
   }
 
   /**
@@ -419,7 +474,7 @@ export function mount(element, data, context) {
     const last = `blocks.${layers - 1}`;
     const { ids, states, model } = line;
     if (known[removed] || !ids || !states || !model) return;
-    /** @type {import("./engine.js").ForwardOptions} */
+    /** @type {ForwardOptions} */
     const options = { keep: [last], ablate: [[layer, removed]], logits_of: [] };
     const result = await asked(() => model.forward(ids, options, `${lane} removed`));
     if (!result) return;
@@ -507,24 +562,12 @@ export function mount(element, data, context) {
     drawNear();
   }
 
-  /* Draw a small map of each head's weights. How opaque a point is: the root of the weight, so that
-     a tenth can be seen. */
+  /* Draw a small map of each head's weights. */
   function drawGrid() {
     const colour = getComputedStyle(grid).color;
-    const count = seen.tokens.length;
     canvases.forEach((canvas, i) => {
       const [l, h] = headIndices[i];
-      canvas.width = count;
-      canvas.height = count;
-      const image = new ImageData(count, count);
-      const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-      seen.weights[l][h].forEach((weight, point) => {
-        image.data[4 * point + 3] = 255 * Math.sqrt(weight);
-      });
-      pen.putImageData(image, 0, 0);
-      pen.globalCompositeOperation = "source-in"; // colour what is there
-      pen.fillStyle = colour;
-      pen.fillRect(0, 0, count, count);
+      drawMap(canvas, seen.weights[l][h], seen.tokens.length, colour);
     });
   }
 
@@ -577,27 +620,12 @@ export function mount(element, data, context) {
       remains.textContent = ONE_ORDER;
       return;
     }
-    const before = weightsOf(usual);
-    const now = weightsOf(seen);
+    const before = inOrderOf(usual, layer, head);
+    const now = inOrderOf(seen, layer, head);
     const overlap = before.reduce((sum, weight, i) => sum + Math.min(weight, now[i]), 0);
     remains.textContent =
       `${changedHow(worlds.value, "the words")}, ${percent(overlap / seen.order.length)} of the ` +
       "attention in this head goes to the same tokens as before.";
-  }
-
-  /**
-   * The weights of the chosen head, rows and columns in the order in which the line was written.
-   *
-   * @param {Seen} line
-   * @returns {number[]} (tokens · tokens)
-   */
-  function weightsOf({ weights, order }) {
-    const inOrder = new Array(order.length ** 2);
-    weights[layer][head].forEach((/** @type {number} */ weight, i) => {
-      const row = order[Math.floor(i / order.length)];
-      inOrder[row * order.length + order[i % order.length]] = weight;
-    });
-    return inOrder;
   }
 
   /* Show the tokens of the table that are nearest to the chosen one before and after the chosen
