@@ -125,6 +125,27 @@ function leaning(value) {
 }
 
 /**
+ * Whether a line with its tokens in another order is the same line.
+ *
+ * @param {Line} line
+ */
+const hasOneOrder = ({ tokens }) => inAnotherOrder(tokens).every((old, i) => old === i);
+
+/**
+ * Where a word occurs in lines; at the beginning of a line stands a special token, and no word.
+ *
+ * @param {string | undefined} word
+ * @param {Line[]} lines
+ * @returns {Place[]}
+ */
+const occurrencesOf = (word, lines) =>
+  lines.flatMap((line) =>
+    line.tokens.flatMap((other, position) =>
+      other === word && position ? [{ line, position }] : [],
+    ),
+  );
+
+/**
  * Mount the view *contest*: how far a word of the reader's lines leans to verbs or nouns, after
  * each layer of a BERT.
  *
@@ -220,13 +241,7 @@ export function mount(element, data, context) {
     const question = ++questions;
     for (const each of chosen.querySelectorAll("button"))
       each.setAttribute("aria-pressed", String(each.textContent === word));
-    const occurrences = lines
-      .flatMap((line) =>
-        line.tokens.flatMap((other, position) =>
-          other === word && position ? [{ line, position }] : [],
-        ),
-      )
-      .slice(0, MOST);
+    const occurrences = occurrencesOf(word, lines).slice(0, MOST);
     const world = worlds.value;
     const usual = leansOf(occurrences, data.levels, ({ tokens, values }) => ({
       values,
@@ -237,28 +252,39 @@ export function mount(element, data, context) {
       return draw(usual.heads, usual.rows);
     }
     remains.textContent = "Reading …";
-    const levels = world === WORLDS.random ? await directions() : data.levels;
+    const now = await changedLeans(occurrences, world, question);
     if (question !== questions) return;
-    for (const { line } of occurrences) {
-      await read(line, world);
-      if (question !== questions) return;
-    }
-    const answers = occurrences.map(({ line }) => readings.get(line)?.[world]);
-    if (!levels || answers.includes(undefined)) {
+    if (!now) {
       remains.textContent = "";
       return draw(usual.heads, usual.rows);
     }
-    const now = leansOf(
+    draw(now.heads, now.rows);
+    if (world === WORLDS.shuffled && occurrences.every(({ line }) => hasOneOrder(line)))
+      remains.textContent = ONE_ORDER;
+    else tellLeft(usual.rows, now.rows);
+  }
+
+  /**
+   * How far the chosen word leans by random weights, or in lines in another order.
+   *
+   * @param {Place[]} occurrences of the word
+   * @param {string} world state of the switch, random or shuffled
+   * @param {number} question the number of this choice: after a later one nothing more is read
+   * @returns {Promise<ReturnType<typeof leansOf> | null>} null if it is not found
+   */
+  async function changedLeans(occurrences, world, question) {
+    const levels = world === WORLDS.random ? await directions() : data.levels;
+    for (const { line } of occurrences) {
+      if (question !== questions) return null;
+      await read(line, world);
+    }
+    const answers = occurrences.map(({ line }) => readings.get(line)?.[world]);
+    if (!levels || answers.includes(undefined)) return null;
+    return leansOf(
       occurrences,
       levels,
       (line) => /** @type {Record<string, Reading>} */ (readings.get(line))[world],
     );
-    draw(now.heads, now.rows);
-    const isOne = occurrences.every(({ line }) =>
-      inAnotherOrder(line.tokens).every((x, i) => x === i),
-    );
-    if (world === WORLDS.shuffled && isOne) remains.textContent = ONE_ORDER;
-    else tellLeft(usual.rows, now.rows);
   }
 
   /**

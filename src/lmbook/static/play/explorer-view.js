@@ -223,6 +223,30 @@ function drawMap(canvas, weights, count, colour) {
 }
 
 /**
+ * Cut a text into the tokens that the model reads.
+ *
+ * @param {string} text
+ * @param {WordPiece} tokenizer
+ * @param {number} room the most tokens of a line
+ * @param {number[]} around the ids before and after a line
+ * @returns {{ line: { id: number, piece: string }[], message: string }} the tokens; what the
+ *   reader is told of what is left out or not known, or ""
+ */
+function cutLine(text, tokenizer, room, around) {
+  const all = Array.from(text);
+  const encoded = tokenizer.encode(all.slice(0, LONGEST).join(""));
+  const tokens = encoded.slice(0, room - 2);
+  const whole = tokens.length === encoded.length && all.length <= LONGEST;
+  const messages = [
+    whole ? "" : `Only the first ${tokens.length} tokens are read.`,
+    encoded.length ? "" : "There is nothing to read here: two special tokens are left.",
+    tokenizer.tellUnknown(tokens),
+  ];
+  const [first, last] = around.map((id) => ({ id, piece: tokenizer.vocabulary[id] }));
+  return { line: [first, ...tokens, last], message: messages.filter(Boolean).join(" ") };
+}
+
+/**
  * An element with a class of this view.
  *
  * @type {(tag: "p" | "div" | "table", name: string, ...rest: (Node | string)[]) => HTMLElement}
@@ -390,20 +414,8 @@ export function mount(element, data, context) {
   async function answer() {
     if (!tokenizer) return;
     const question = ++questions;
-    const { vocabulary } = tokenizer;
-    const all = Array.from(area.value);
-    const text = all.slice(0, LONGEST).join("");
-    const encoded = tokenizer.encode(text);
-    const tokens = encoded.slice(0, room - 2);
-    const whole = tokens.length === encoded.length && all.length <= LONGEST;
-    const messages = [
-      whole ? "" : `Only the first ${tokens.length} tokens are read.`,
-      encoded.length ? "" : "There is nothing to read here: two special tokens are left.",
-      tokenizer.tellUnknown(tokens),
-    ];
-    note.textContent = messages.filter(Boolean).join(" ");
-    const [first, last] = data.around.map((id) => ({ id, piece: vocabulary[id] }));
-    const line = [first, ...tokens, last];
+    const { line, message } = cutLine(area.value, tokenizer, room, data.around);
+    note.textContent = message;
     for (const model of [bert, random]) model.cancel(lane);
     const isUsual = worlds.value === WORLDS.asItIs;
     if (!isUsual) remains.textContent = "Reading …";
@@ -412,19 +424,24 @@ export function mount(element, data, context) {
     const before = isKnown ? usual : await readLine(bert, line, inOrder);
     if (!before || question !== questions) return;
     usual = before;
-    let now = before;
-    if (!isUsual) {
-      const isRandom = worlds.value === WORLDS.random;
-      const order = isRandom ? inOrder : inAnotherOrder(line.map(({ piece }) => piece));
-      const reading = await readLine(isRandom ? random : bert, line, order);
-      if (!reading || question !== questions) return;
-      now = reading;
-    }
+    const now = isUsual ? before : await readChanged(line);
+    if (!now || question !== questions) return;
     const position = Math.min(wantedToken ?? seen.order[token], line.length - 1); // as written
     seen = now;
     token = seen.order.indexOf(position);
     wantedToken = null;
     draw();
+  }
+
+  /**
+   * What random weights make of a line, or the trained model of the line in another order, as the
+   * switch says; null as in `readLine`.
+   *
+   * @param {{ id: number, piece: string }[]} line its tokens, as written
+   */
+  function readChanged(line) {
+    if (worlds.value === WORLDS.random) return readLine(random, line, Array.from(line.keys()));
+    return readLine(bert, line, inAnotherOrder(line.map(({ piece }) => piece)));
   }
 
   /**

@@ -491,31 +491,38 @@ export function mount(element, data, context) {
     const question = ++questions;
     if (chosen.name === "talker") showWork(true);
     try {
-      if (chosen.name !== "talker") {
-        note.textContent = "";
-        await prepare();
-      }
-      const input = await read();
-      if (chosen !== given || !input) return;
-      note.textContent = input.message;
-      cancel();
-      if (!input.ids.length) return;
-      const isUsualText = asked(input) === asked(usual);
-      // The trained model is asked first: random weights of the large one are made anew each time.
-      const before = isUsual() || isUsualText ? usual : await ask(input, null);
-      if (!before) return;
-      usual = before;
-      const seed = isRandom() ? SEED : null;
-      const result = await ask(
-        worlds.value === WORLDS.shuffled ? mixed(input, given.name) : input,
-        seed,
-      );
-      if (result && chosen === given) show(result, input);
+      await answerBy(chosen);
     } catch (error) {
       note.textContent = `The model does not answer: ${error.message}`;
     } finally {
       if (question === questions) showWork(false);
     }
+  }
+
+  /**
+   * Show what a model makes of the line, unless another is chosen by then.
+   *
+   * @param {Given} chosen the model, which can be asked
+   */
+  async function answerBy(chosen) {
+    if (chosen.name !== "talker") {
+      note.textContent = "";
+      await prepare();
+    }
+    const input = await read();
+    if (chosen !== given || !input) return;
+    note.textContent = input.message;
+    cancel();
+    if (!input.ids.length) return;
+    const isUsualText = asked(input) === asked(usual);
+    // The trained model is asked first: random weights of the large one are made anew each time.
+    const before = isUsual() || isUsualText ? usual : await ask(input, null);
+    if (!before) return;
+    usual = before;
+    const seed = isRandom() ? SEED : null;
+    const text = worlds.value === WORLDS.shuffled ? mixed(input, given.name) : input;
+    const result = await ask(text, seed);
+    if (result && chosen === given) show(result, input);
   }
 
   /**
