@@ -7,6 +7,7 @@ import { Client } from "./client.js";
 import {
   arrow,
   button,
+  controls,
   fixed,
   heading,
   learnedSwitch,
@@ -138,14 +139,12 @@ export function mount(element, data, context) {
       count,
     ),
     both,
-    make(
-      "p",
-      { class: "play-controls" },
+    controls(
       undo,
       anew,
       make("span", { class: "play-muted" }, "Keys: 1 and 2, or ← and →; Backspace takes back."),
     ),
-    make("p", { class: "play-controls" }, "Choose the rest for me:", ...filling),
+    controls("Choose the rest for me:", ...filling),
     make("p", { class: "play-muted" }, "An echo is a word that begins as another of its line."),
   );
   const fitted = make("div", { class: "lmv-fitted lmv-reward", tabindex: "0" });
@@ -162,9 +161,7 @@ export function mount(element, data, context) {
     fitted,
     prediction,
     remains,
-    make(
-      "p",
-      { class: "play-controls" },
+    controls(
       begin,
       halt,
       steps,
@@ -173,7 +170,7 @@ export function mount(element, data, context) {
     note,
     result,
   );
-  element.append(make("p", { class: "play-controls" }, label), board, after);
+  element.append(controls(label), board, after);
 
   /* --- what the reader chooses --- */
 

@@ -3,6 +3,7 @@
    a switch shuffles the weights of the model. */
 import {
   button,
+  controls,
   countField,
   learnedSwitch,
   make,
@@ -104,10 +105,10 @@ export function mount(element, data) {
     answer();
   });
   element.append(
-    make("p", { class: "play-controls" }, make("label", {}, "A date ", style), showAll),
+    controls(make("label", {}, "A date ", style), showAll),
     label,
     note,
-    make("p", { class: "play-controls" }, learned.label),
+    controls(learned.label),
     remains,
     make("p", { class: "play-muted" }, "It reads (click a character to hide it from the decoder)"),
     read,

@@ -7,6 +7,7 @@ import {
   arrow,
   bar,
   button,
+  controls,
   countField,
   learnedSwitch,
   make,
@@ -193,7 +194,7 @@ export function mount(element, data, context) {
     },
   );
   element.append(
-    make("p", { class: "play-controls" }, worldLabel),
+    controls(worldLabel),
     remains,
     make(
       "div",
@@ -203,9 +204,7 @@ export function mount(element, data, context) {
         {},
         make("p", { class: "lmd-title" }, "Draw"),
         paper,
-        make(
-          "p",
-          { class: "play-controls" },
+        controls(
           button("Clear", () => startAnew(ink.map(() => 0))),
           button("Another", startNext),
           make("label", {}, eraser, " erase"),

@@ -11,6 +11,7 @@ import {
   arrow,
   bar,
   button,
+  controls,
   count,
   countField,
   make,
@@ -257,12 +258,6 @@ export function mount(element, data, context) {
   const summary = make("p", { class: "lmf-summary" });
   const colours = make("p", { class: "play-shades" });
   const { live, later } = announcer(tell);
-  /**
-   * A row of controls.
-   *
-   * @type {(...parts: HTMLElement[]) => HTMLElement}
-   */
-  const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
   const size =
     `The weights of all ${stops.length} stops (${film.size}) ` +
     "come when you first move the slider, press a button or type.";

@@ -4,6 +4,7 @@
 
 import {
   button,
+  controls,
   countField,
   duration,
   learnedSwitch,
@@ -185,7 +186,7 @@ export function mount(element, data, context) {
   const rows = make("tbody");
   const labels = make("div", { class: "lmy-labels" });
   element.append(
-    make("p", { class: "play-controls" }, worldLabel),
+    controls(worldLabel),
     remains,
     make("label", { class: "lmy-text" }, "Your texts", area),
     make(
@@ -196,9 +197,7 @@ export function mount(element, data, context) {
         `most ${plural(data.most[0], "text")} and ${plural(data.most[1], "token")} are read, of ` +
         "a text the first 512. They stay in this page.",
     ),
-    make(
-      "p",
-      { class: "play-controls" },
+    controls(
       button("choose a file", () => input.click()),
       input,
       read,
@@ -208,9 +207,7 @@ export function mount(element, data, context) {
     note,
     progress,
     status,
-    make(
-      "p",
-      { class: "play-controls" },
+    controls(
       button("‹", turn(-1), { "aria-label": "previous text" }),
       texts,
       button("›", turn(1), { "aria-label": "next text" }),
@@ -229,7 +226,7 @@ export function mount(element, data, context) {
       make("table", { class: "lmy-rows" }, rows),
     ),
     labels,
-    make("p", { class: "play-controls" }, button("save the neighbours as a table", save)),
+    controls(button("save the neighbours as a table", save)),
   );
 
   /* --- texts come in --- */

@@ -1,7 +1,18 @@
 /* The view *tokenizer*: a line in characters, our BPE, GPT-2's BPE and BERT's WordPiece.
    `lmcourse.views.tokenizer` gives what it begins with. The vocabularies of GPT-2 and BERT
    are loaded when the line is first changed. */
-import { announcer, arrow, button, count, make, ownLine, plural, slider, stateOf } from "./dom.js";
+import {
+  announcer,
+  arrow,
+  button,
+  controls,
+  count,
+  make,
+  ownLine,
+  plural,
+  slider,
+  stateOf,
+} from "./dom.js";
 import { decode, readStore, readText } from "./store.js";
 import { letters, wellFormed } from "./text.js";
 import { ByteBPE, Characters, shown, WordPiece } from "./tokenizers.js";
@@ -98,8 +109,8 @@ export function mount(element, data, context) {
     list.append(make("div", { class: "lmc-row" }, title, strip));
   }
   rows.ours.strip.after(merges.label);
-  const controls = make("p", { class: "play-controls" }, make("label", {}, ids, " show IDs"), turn);
-  if (language.length > 1) controls.prepend(make("label", {}, "The same sentence in ", language));
+  const switches = controls(make("label", {}, ids, " show IDs"), turn);
+  if (language.length > 1) switches.prepend(make("label", {}, "The same sentence in ", language));
   const worlds = make(
     "select",
     { onchange: chooseWorld },
@@ -107,10 +118,10 @@ export function mount(element, data, context) {
     new Option("their letters, shuffled", "shuffled"),
   );
   const question = "Had it learned nothing? Our BPE learned from ";
-  const world = make("p", { class: "play-controls" }, make("label", {}, question, worlds));
+  const world = controls(make("label", {}, question, worlds));
   world.hidden = !data.untrained;
   const left = make("p", { class: "play-muted", role: "status" }); // of what was learned
-  element.append(label, note, controls, world, left, list, detail, live);
+  element.append(label, note, switches, world, left, list, detail, live);
 
   /* --- what it answers to ---------------------------------------------------------- */
 

@@ -7,6 +7,7 @@ import { openModel } from "./client.js";
 import {
   announcer,
   button,
+  controls,
   countField,
   learnedSwitch,
   leftOf,
@@ -231,7 +232,7 @@ export function mount(element, data, context) {
     { class: "lmw-card", role: "group", "aria-label": "Tour", hidden: "", onkeydown: onCardKey },
     cardTitle,
     cardText,
-    make("p", { class: "play-controls" }, back, forth, button("Leave", leaveTour)),
+    controls(back, forth, button("Leave", leaveTour)),
   );
   const layerSlider = slider("open layer", {
     min: 0,
@@ -263,7 +264,7 @@ export function mount(element, data, context) {
     label,
     note,
     offer,
-    make("p", { class: "play-controls" }, tourButton, worldLabel),
+    controls(tourButton, worldLabel),
     remains,
     card,
     frame,

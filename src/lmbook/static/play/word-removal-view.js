@@ -2,7 +2,7 @@
    changes of the support for a section. It shows what the model answered when the page was
    built. */
 
-import { countField, fixed, make, select, slider, stateOf } from "./dom.js";
+import { controls, countField, fixed, make, select, slider, stateOf } from "./dom.js";
 import { pressable, roving } from "./keys.js";
 import { argmax } from "./numbers.js";
 
@@ -46,9 +46,7 @@ export function mount(element, { poems, names, levels, first }) {
   const status = make("p", { class: "lmf-told", role: "status" });
   poemChoice.value = String(first);
   element.append(
-    make(
-      "p",
-      { class: "play-controls" },
+    controls(
       make("label", {}, "Poem ", poemChoice),
       make("label", {}, "What speaks for ", sectionChoice),
       levelChoice.label,
