@@ -47,9 +47,9 @@ FILES = {
     "twice.csv": b"text, Text \na,b\n",
 }
 READ = """async ([content, name]) => {
-  const { readPoems } = await import("/play/poem-files.js");
+  const { decoded, poemsOf } = await import("/play/poem-files.js");
   const bytes = Uint8Array.from(atob(content), (c) => c.charCodeAt(0));
-  try { return readPoems(bytes, name); } catch (error) { return error.message; }
+  try { return poemsOf(decoded(bytes, name), name); } catch (error) { return error.message; }
 }"""
 
 

@@ -2,7 +2,7 @@
    ask for jQuery and d3 by way of require.js; a few lines stand in for that. Here too:
    colours that hold in both themes, names and keys for what it draws. */
 import { make, numbersField, select, stateOf } from "./dom.js";
-import { keep, name, pressable, roving } from "./keys.js";
+import { name, nowAndAfterChanges, pressable, roving } from "./keys.js";
 import { COLOURS } from "./palette.js";
 
 /**
@@ -123,7 +123,7 @@ export function head_view(canvas, data) {
   run("head_view", { ...given(canvas, data, layers), layer: data.layer, heads: data.heads });
   /** @type {SVGElement | null} */
   let named = null;
-  keep(vis, () => {
+  nowAndAfterChanges(vis, () => {
     const svg = vis.querySelector("svg");
     if (svg && svg !== named) nameLines(svg);
     named = svg;

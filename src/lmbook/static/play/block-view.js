@@ -5,6 +5,7 @@
 import {
   button,
   changedHow,
+  controls,
   fixed,
   heading,
   learnedSwitch,
@@ -114,7 +115,7 @@ export function mount(element, data) {
         { class: "lmb-losses" },
         world,
         remains,
-        make("p", { class: "play-controls" }, make("label", {}, "Parts of ", layer), all),
+        controls(make("label", {}, "Parts of ", layer), all),
         status,
         line,
         make("table", {}, heading("changed", "the loss", "95 % interval"), body),

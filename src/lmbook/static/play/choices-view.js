@@ -7,6 +7,7 @@ import { Client } from "./client.js";
 import {
   arrow,
   button,
+  controls,
   fixed,
   heading,
   learnedSwitch,
@@ -16,6 +17,7 @@ import {
   stateOf,
   WORLDS,
 } from "./dom.js";
+import { mean } from "./numbers.js";
 import { chanceOf, differences, fitReward, foretold, properties } from "./preferences.js";
 import { randomness } from "./writing.js";
 
@@ -62,13 +64,6 @@ const RULES = {
   shorter: ([a, b]) => b.length - a.length,
   "a coin": () => 0,
 };
-
-/**
- * The mean of numbers; NaN of none.
- *
- * @type {(values: number[]) => number}
- */
-const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
 
 /**
  * The mean of numbers, and how far its 99 % interval goes to each side.
@@ -144,14 +139,12 @@ export function mount(element, data, context) {
       count,
     ),
     both,
-    make(
-      "p",
-      { class: "play-controls" },
+    controls(
       undo,
       anew,
       make("span", { class: "play-muted" }, "Keys: 1 and 2, or ← and →; Backspace takes back."),
     ),
-    make("p", { class: "play-controls" }, "Choose the rest for me:", ...filling),
+    controls("Choose the rest for me:", ...filling),
     make("p", { class: "play-muted" }, "An echo is a word that begins as another of its line."),
   );
   const fitted = make("div", { class: "lmv-fitted lmv-reward", tabindex: "0" });
@@ -168,9 +161,7 @@ export function mount(element, data, context) {
     fitted,
     prediction,
     remains,
-    make(
-      "p",
-      { class: "play-controls" },
+    controls(
       begin,
       halt,
       steps,
@@ -179,7 +170,7 @@ export function mount(element, data, context) {
     note,
     result,
   );
-  element.append(make("p", { class: "play-controls" }, label), board, after);
+  element.append(controls(label), board, after);
 
   /* --- what the reader chooses --- */
 

@@ -2,7 +2,7 @@
    canvases whose colours no style sheet reaches; in the dark theme the style sheet turns
    the picture over, as it does static figures. Here: names and keys for what it draws. */
 import { countField, stateOf } from "./dom.js";
-import { inert, keep, name, pressable, roving } from "./keys.js";
+import { inert, name, nowAndAfterChanges, pressable, roving } from "./keys.js";
 
 const BLUE = "#0072B2";
 const SKY = "#56B4E9"; // light enough for the black letters of a token
@@ -133,7 +133,7 @@ export async function attention_heads(canvas, { attention, tokens, causal }) {
       negativeColor: ORANGE,
     });
     await shown(canvas, "canvas");
-    keep(canvas, () => nameHeads(canvas));
+    nowAndAfterChanges(canvas, () => nameHeads(canvas));
   });
   let chosen = 0; // the head that was clicked last
   canvas.addEventListener("click", ({ target }) => {

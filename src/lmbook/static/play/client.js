@@ -10,6 +10,7 @@
    the same lane, whose promise resolves to null. Errors reject, with a message to show. */
 
 import source from "worker:./worker.js";
+import { megabytes } from "./dom.js";
 import { startWorker } from "./start-worker.js";
 import { CACHE, loadParts, WEIGHTS_KEPT } from "./store.js";
 
@@ -74,7 +75,7 @@ export class Client {
     this.context = context;
     this.about = context.stores[name];
     this.address = `${context.folder}play/${name}?v=${this.about.key}`;
-    this.size = `${(this.about.bytes / 1e6).toFixed(1)} MB`;
+    this.size = megabytes(this.about.bytes, 1);
     /** @type {Map<number, Waiting>} by the id of the request */
     this.waiting = new Map();
     /** @type {Record<string, number>} the id of the last request of each lane */

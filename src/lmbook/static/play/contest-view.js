@@ -67,11 +67,13 @@ const LEAST = 0.005; // a lean that is written as 0.01
 /**
  * The side to which a word leans.
  *
- * @type {(value: number) => "neither" | "verb" | "noun"}
+ * @param {number} lean how far the word's vector, brought to length 1, is from the middle along
+ *   the level's direction; above 0 to the verbs, below 0 to the nouns
+ * @returns {"neither" | "verb" | "noun"} "neither" below `LEAST` to each side
  */
-function sideOf(value) {
-  if (Math.abs(value) < LEAST) return "neither";
-  return value > 0 ? "verb" : "noun";
+function sideOf(lean) {
+  if (Math.abs(lean) < LEAST) return "neither";
+  return lean > 0 ? "verb" : "noun";
 }
 
 /**
@@ -95,20 +97,19 @@ function unitAt(states, width, position) {
 const product = (a, b) => Array.from(a).reduce((sum, x, i) => sum + x * b[i], 0);
 
 /**
- * The mean of vectors.
+ * The vector in the middle of some: the mean of each of their numbers.
  *
  * @param {Float32Array[]} vectors one or more, of one length
  * @returns {number[]} (width,)
  */
-const mean = (vectors) =>
+const middleOf = (vectors) =>
   Array.from(vectors[0], (_, i) => vectors.reduce((sum, v) => sum + v[i], 0) / vectors.length);
 
 /**
  * Draw a lean as a bar from the middle: to the right for verbs, to the left for nouns; beside it
  * the number and the side, "neither" below `LEAST`.
  *
- * @param {number} value the lean: how far the word's vector, brought to length 1, is from the
- *   middle along the level's direction; above 0 to the verbs
+ * @param {number} value the lean, as `sideOf` takes it
  */
 function leaning(value) {
   const share = Math.min(1, Math.abs(value) / FULL) / 2;
@@ -122,6 +123,27 @@ function leaning(value) {
     `${fixed(value)} ${side}`,
   );
 }
+
+/**
+ * Whether a line with its tokens in another order is the same line.
+ *
+ * @param {Line} line
+ */
+const hasOneOrder = ({ tokens }) => inAnotherOrder(tokens).every((old, i) => old === i);
+
+/**
+ * Where a word occurs in lines; at the beginning of a line stands a special token, and no word.
+ *
+ * @param {string | undefined} word
+ * @param {Line[]} lines
+ * @returns {Place[]}
+ */
+const occurrencesOf = (word, lines) =>
+  lines.flatMap((line) =>
+    line.tokens.flatMap((other, position) =>
+      other === word && position ? [{ line, position }] : [],
+    ),
+  );
 
 /**
  * Mount the view *contest*: how far a word of the reader's lines leans to verbs or nouns, after
@@ -219,13 +241,7 @@ export function mount(element, data, context) {
     const question = ++questions;
     for (const each of chosen.querySelectorAll("button"))
       each.setAttribute("aria-pressed", String(each.textContent === word));
-    const occurrences = lines
-      .flatMap((line) =>
-        line.tokens.flatMap((other, position) =>
-          other === word && position ? [{ line, position }] : [],
-        ),
-      )
-      .slice(0, MOST);
+    const occurrences = occurrencesOf(word, lines).slice(0, MOST);
     const world = worlds.value;
     const usual = leansOf(occurrences, data.levels, ({ tokens, values }) => ({
       values,
@@ -236,28 +252,39 @@ export function mount(element, data, context) {
       return draw(usual.heads, usual.rows);
     }
     remains.textContent = "Reading …";
-    const levels = world === WORLDS.random ? await directions() : data.levels;
+    const now = await changedLeans(occurrences, world, question);
     if (question !== questions) return;
-    for (const { line } of occurrences) {
-      await read(line, world);
-      if (question !== questions) return;
-    }
-    const answers = occurrences.map(({ line }) => readings.get(line)?.[world]);
-    if (!levels || answers.includes(undefined)) {
+    if (!now) {
       remains.textContent = "";
       return draw(usual.heads, usual.rows);
     }
-    const now = leansOf(
+    draw(now.heads, now.rows);
+    if (world === WORLDS.shuffled && occurrences.every(({ line }) => hasOneOrder(line)))
+      remains.textContent = ONE_ORDER;
+    else tellLeft(usual.rows, now.rows);
+  }
+
+  /**
+   * How far the chosen word leans by random weights, or in lines in another order.
+   *
+   * @param {Place[]} occurrences of the word
+   * @param {string} world state of the switch, random or shuffled
+   * @param {number} question the number of this choice: after a later one nothing more is read
+   * @returns {Promise<ReturnType<typeof leansOf> | null>} null if it is not found
+   */
+  async function changedLeans(occurrences, world, question) {
+    const levels = world === WORLDS.random ? await directions() : data.levels;
+    for (const { line } of occurrences) {
+      if (question !== questions) return null;
+      await read(line, world);
+    }
+    const answers = occurrences.map(({ line }) => readings.get(line)?.[world]);
+    if (!levels || answers.includes(undefined)) return null;
+    return leansOf(
       occurrences,
       levels,
       (line) => /** @type {Record<string, Reading>} */ (readings.get(line))[world],
     );
-    draw(now.heads, now.rows);
-    const isOne = occurrences.every(({ line }) =>
-      inAnotherOrder(line.tokens).every((x, i) => x === i),
-    );
-    if (world === WORLDS.shuffled && isOne) remains.textContent = ONE_ORDER;
-    else tellLeft(usual.rows, now.rows);
   }
 
   /**
@@ -319,7 +346,7 @@ export function mount(element, data, context) {
       }
     }
     return names.map((name, i) => {
-      const [verbs, nouns] = vectors[i].map(mean);
+      const [verbs, nouns] = vectors[i].map(middleOf);
       const difference = verbs.map((x, n) => x - nouns[n]);
       const length = Math.hypot(...difference) || 1;
       const direction = difference.map((x) => x / length);

@@ -3,6 +3,7 @@
    a switch shuffles the weights of the model. */
 import {
   button,
+  controls,
   countField,
   learnedSwitch,
   make,
@@ -13,6 +14,7 @@ import {
   WORLDS,
 } from "./dom.js";
 import { EncoderDecoder, LONGEST, STOP } from "./encoder-decoder.js";
+import { largest } from "./numbers.js";
 import { reordered } from "./random.js";
 
 const SEED = 1; // of the shuffled weights
@@ -32,19 +34,6 @@ const visible = (character) => SIGNS[character] ?? character;
  * @property {number} place position of the character, of those written, that is chosen to begin
  *   with
  */
-
-/**
- * The largest numbers of a list with their positions, the largest first.
- *
- * @param {ArrayLike<number>} list
- * @param {number} count how many
- * @returns {[number: number, position: number][]}
- */
-function largest(list, count) {
-  /** @type {[number, number][]} */
-  const pairs = Array.from(list, (number, i) => [number, i]);
-  return pairs.sort((a, b) => b[0] - a[0]).slice(0, count);
-}
 
 /**
  * Mount the view *dates*: an encoder-decoder reads a date and writes it in another form; the reader
@@ -116,10 +105,10 @@ export function mount(element, data) {
     answer();
   });
   element.append(
-    make("p", { class: "play-controls" }, make("label", {}, "A date ", style), showAll),
+    controls(make("label", {}, "A date ", style), showAll),
     label,
     note,
-    make("p", { class: "play-controls" }, learned.label),
+    controls(learned.label),
     remains,
     make("p", { class: "play-muted" }, "It reads (click a character to hide it from the decoder)"),
     read,
@@ -162,9 +151,11 @@ export function mount(element, data) {
     source = isShuffled ? reordered(date, SEED).join("") : date;
   }
 
-  /* Say how many of the characters that the trained model writes for the date in order are written
-     now, at the same positions; nothing if the switch says "as it is". */
-  function tellLeft() {
+  /* Say how many characters are the same, position by position, in what is written now and in what
+     the trained model writes for the date in its own order; nothing if the switch says "as it is".
+     From the trained model the same characters are hidden if the switch says "random weights", and
+     none if it says "shuffled characters". */
+  function tellSame() {
     const usual = Array.from(
       trained.write(date, worlds.value === WORLDS.random ? hidden : new Set()).written,
     );
@@ -199,7 +190,7 @@ export function mount(element, data) {
     state = model.write(source, hidden);
     place = Math.min(chosen, state.written.length);
     const isRight = state.written === wanted;
-    tellLeft();
+    tellSame();
     verdict.classList.toggle("lmd-wrong", Boolean(wanted) && !isRight);
     if (!wanted) verdict.textContent = "";
     else verdict.textContent = isRight ? "✓ That is the day." : `✗ The day is ${wanted}.`;
@@ -322,13 +313,14 @@ export function mount(element, data) {
 
   /* Draw bars of the three characters that the decoder held likeliest at the chosen position. */
   function drawBars() {
-    const rows = largest(state.probs[place], 3).map(([share, i]) =>
+    const probs = state.probs[place];
+    const rows = largest(probs, 3).map((i) =>
       make(
         "p",
         {},
         make("b", {}, visible(model.vocabulary[i])),
-        make("span", { class: "lmd-bar", style: `width: ${8 * share}em` }),
-        ` ${percent(share)}`,
+        make("span", { class: "lmd-bar", style: `width: ${8 * probs[i]}em` }),
+        ` ${percent(probs[i])}`,
       ),
     );
     bars.replaceChildren(...rows);
@@ -345,7 +337,7 @@ export function mount(element, data) {
     drawHeads();
     drawBars();
     const most = largest(weights, 3).map(
-      ([share, i]) => `“${visible(source[i])}” (position ${i + 1}, ${percent(share)})`,
+      (i) => `“${visible(source[i])}” (position ${i + 1}, ${percent(weights[i])})`,
     );
     const written = visible(characters[place]);
     summary.textContent = `While it writes “${written}” it attends most to ${most.join(", ")}.`;

@@ -1,6 +1,6 @@
 /* The view *dials*: a query's and a key's pairs of numbers as hands of dials, turned by
    their positions, and the score against the offset for as many pairs as are chosen. */
-import { fixed, make, plural, radios, slider, stateOf, svg } from "./dom.js";
+import { controls, fixed, make, plural, radios, slider, stateOf, svg } from "./dom.js";
 
 /** @typedef {[number, number]} Pair two numbers of a query or key: a hand, across and up */
 
@@ -92,7 +92,7 @@ export function mount(element, data) {
   });
   element.append(
     pairs,
-    make("p", { class: "play-controls" }, place.label, behind.label),
+    controls(place.label, behind.label),
     make(
       "p",
       { class: "play-controls lmd-names" },

@@ -7,6 +7,7 @@ import {
   arrow,
   bar,
   button,
+  controls,
   countField,
   learnedSwitch,
   make,
@@ -19,6 +20,7 @@ import {
 } from "./dom.js";
 import { softmax } from "./engine.js";
 import { roving } from "./keys.js";
+import { argmax } from "./numbers.js";
 import { reordered } from "./random.js";
 
 const SIDE = 8; // cells in a row of the drawing
@@ -89,13 +91,6 @@ function shuffledPatches(ink) {
   });
   return mixed;
 }
-
-/**
- * The position of the largest number, the first of equals.
- *
- * @type {(numbers: number[]) => number}
- */
-const best = (numbers) => numbers.indexOf(Math.max(...numbers));
 
 /**
  * Mount the view *digits*: the reader draws a digit, and a vision Transformer names it and shows
@@ -199,7 +194,7 @@ export function mount(element, data, context) {
     },
   );
   element.append(
-    make("p", { class: "play-controls" }, worldLabel),
+    controls(worldLabel),
     remains,
     make(
       "div",
@@ -209,9 +204,7 @@ export function mount(element, data, context) {
         {},
         make("p", { class: "lmd-title" }, "Draw"),
         paper,
-        make(
-          "p",
-          { class: "play-controls" },
+        controls(
           button("Clear", () => startAnew(ink.map(() => 0))),
           button("Another", startNext),
           make("label", {}, eraser, " erase"),
@@ -325,7 +318,7 @@ export function mount(element, data, context) {
     } else ink[keyCell] = takes || erasing ? 0 : Math.min(1, ink[keyCell] + 0.5);
     where.textContent =
       `Row ${Math.floor(keyCell / SIDE)}, column ${keyCell % SIDE}: ` +
-      `ink ${Math.round(100 * ink[keyCell])} %`;
+      `ink ${percent(ink[keyCell])}`;
     if (step) draw();
     else changed();
   }
@@ -398,10 +391,11 @@ export function mount(element, data, context) {
     const usual = await ask("digits", ink, "digits usual");
     if (!usual || world !== worlds.value) return;
     const before = probsOf(usual);
-    const digit = best(before);
+    const digit = argmax(before);
     const how =
       world === WORLDS.random ? "With random weights" : "With the patches in another order";
-    const end = best(now) === digit ? "it is still predicted" : `${best(now)} is predicted instead`;
+    const end =
+      argmax(now) === digit ? "it is still predicted" : `${argmax(now)} is predicted instead`;
     remains.textContent =
       `${how}, the probability of ${digit} goes from ${percent(before[digit])} to ` +
       `${percent(now[digit])}; ${end}.`;
@@ -452,7 +446,7 @@ export function mount(element, data, context) {
       status.textContent = failure;
       return;
     }
-    const digit = best(probs);
+    const digit = argmax(probs);
     const seen = shares.indexOf(most);
     status.textContent =
       (ink.some((x) => x > 0) ? "" : "Nothing is drawn, but it knows only ten answers. ") +

@@ -2,6 +2,7 @@
    what the first made of the source, and writes. */
 
 import { Model, softmax } from "./engine.js";
+import { argmax } from "./numbers.js";
 import { shuffled } from "./random.js";
 import { decode } from "./store.js";
 import { toFloats } from "./weights.js";
@@ -156,7 +157,7 @@ export class EncoderDecoder {
     for (;;) {
       const { probs, weights } = this.decode(ids, memory, hidden);
       const last = probs[probs.length - 1];
-      const best = last.indexOf(Math.max(...last));
+      const best = argmax(last);
       if (best === STOP || ids.length === LONGEST) {
         const written = ids.slice(1).map((id) => this.vocabulary[id]);
         return { written: written.join(""), probs, weights };

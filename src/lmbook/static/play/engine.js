@@ -9,6 +9,7 @@
    (tokens, d_model) in comments means tokens rows of d_model numbers. A batch is made of texts
    of one length, whose rows stand one under another. */
 
+import { rowOf } from "./numbers.js";
 import { demand, readSafetensors, shuffledTensors, toFloats } from "./weights.js";
 
 /** @import { Tensor } from "./weights.js" */
@@ -411,6 +412,20 @@ function attentionScores(query, key, { heads, kv_heads, d_model, queries, keys }
 }
 
 /**
+ * Add numbers, each times a factor, to others.
+ *
+ * @param {Float32Array} sums changed
+ * @param {number} to where the first of them stands
+ * @param {Float32Array} values
+ * @param {number} from where the first of them stands
+ * @param {number} count how many are added
+ * @param {number} factor
+ */
+function addTimes(sums, to, values, from, count, factor) {
+  for (let n = 0; n < count; n++) sums[to + n] += factor * values[from + n];
+}
+
+/**
  * What the heads bring: for each query the mean of the values by its weights, head beside
  * head.
  *
@@ -433,7 +448,7 @@ function mixValues(weights, value, { heads, kv_heads, d_model, queries, keys }, 
           if (weight === 0) continue;
           const to = (text * queries + i) * d_model + head * d_head;
           const from = sharedPlace(text * keys + j, head, heads, kv_heads) * d_head;
-          for (let n = 0; n < d_head; n++) mixed[to + n] += weight * value[from + n];
+          addTimes(mixed, to, value, from, d_head, weight);
         }
     }
   return mixed;
@@ -1258,13 +1273,6 @@ export class Model {
     return neighbours;
   }
 }
-
-/**
- * A row of a matrix; it shares the memory of x.
- *
- * @type {(x: Float32Array, row: number, width: number) => Float32Array}
- */
-const rowOf = (x, row, width) => x.subarray(row * width, (row + 1) * width);
 
 /**
  * Some rows of x, one after the other.

@@ -14,14 +14,17 @@ import {
   heading,
   learnedSwitch,
   make,
+  megabytes,
   ownLine,
   percent,
   row,
   stateOf,
   WORLDS,
 } from "./dom.js";
+import { argmax } from "./numbers.js";
 import { inAnotherOrder, ONE_ORDER, SEED } from "./own-lines.js";
 import { readText } from "./store.js";
+import { quoted } from "./text.js";
 import { shown, WordPiece } from "./tokenizers.js";
 
 const LONGEST = 5000; // characters of a line that are cut into tokens
@@ -80,6 +83,7 @@ let views = 0;
 
 /** @typedef {Measured & Own} Data */
 /** @import { Client } from "./client.js" */
+/** @import { Answer, ForwardOptions } from "./engine.js" */
 
 /**
  * Numbers of a line with spaces between.
@@ -87,13 +91,6 @@ let views = 0;
  * @type {(line: string) => number[]}
  */
 const numbers = (line) => line.split(" ").map(Number);
-/**
- * The position of the largest number, the first of equals.
- *
- * @type {(numbers: number[] | Float32Array) => number}
- */
-const best = (numbers) => numbers.indexOf(Math.max(...numbers));
-
 /**
  * How far each row has moved, as a share of its length before.
  *
@@ -134,6 +131,129 @@ const pairs = (line) =>
   Array.from(line.matchAll(/(\S+) (\S+)/g), ([, piece, cosine]) => [piece, +cosine]);
 
 /**
+ * The numbers of lines, [layer][head].
+ *
+ * @type {(rows: string[][]) => number[][][]}
+ */
+const read = (rows) => rows.map((lines) => lines.map(numbers));
+
+/**
+ * What was measured of the line to begin with, as what is known of a line.
+ *
+ * @param {Measured} measured
+ * @param {string[]} tokens of the line
+ * @returns {Seen}
+ */
+const stored = (measured, tokens) => ({
+  tokens,
+  weights: read(measured.weights),
+  lengths: read(measured.lengths),
+  moved: read(measured.moved),
+  near: measured.near.map((lines) => lines.map(pairs)),
+  order: Array.from(tokens.keys()),
+});
+
+/**
+ * What a model's answer says of a line; how far tokens move without a head, and which are near,
+ * nobody has asked yet.
+ *
+ * @param {Answer["kept"]} kept the embeddings, and of each layer what it returns and its attention
+ * @param {number} layers
+ * @param {number} heads of each layer
+ */
+function seenIn(kept, layers, heads) {
+  /**
+   * What was kept of a layer: what it returns, or a part by its name.
+   *
+   * @type {(layer: number, name?: string) => Float32Array}
+   */
+  const of = (layer, name = "") => kept[`blocks.${layer}${name}`].values;
+  /**
+   * A list of what a function gives for each layer.
+   *
+   * @type {<Item>(f: (layer: number) => Item) => Item[]}
+   */
+  const each = (f) => Array.from({ length: layers }, (_, layer) => f(layer));
+  return {
+    weights: each((layer) => parts(of(layer, ".attention.weights"), heads)),
+    lengths: each((layer) => parts(of(layer, ".attention.lengths"), heads)),
+    moved: each(() => []),
+    states: [kept.embeddings.values, ...each((layer) => of(layer))],
+    near: [[], ...each(() => [])],
+  };
+}
+
+/**
+ * The weights of a head, rows and columns in the order in which the line was written.
+ *
+ * @param {Seen} line
+ * @param {number} layer
+ * @param {number} head
+ * @returns {number[]} (tokens · tokens)
+ */
+function inOrderOf({ weights, order }, layer, head) {
+  const inOrder = new Array(order.length ** 2);
+  weights[layer][head].forEach((/** @type {number} */ weight, i) => {
+    const row = order[Math.floor(i / order.length)];
+    inOrder[row * order.length + order[i % order.length]] = weight;
+  });
+  return inOrder;
+}
+
+/**
+ * Draw a small map of weights. How opaque a point is: the root of the weight, so that a tenth can
+ * be seen.
+ *
+ * @param {HTMLCanvasElement} canvas
+ * @param {ArrayLike<number>} weights (count · count)
+ * @param {number} count how many points stand in a row
+ * @param {string} colour
+ */
+function drawMap(canvas, weights, count, colour) {
+  canvas.width = count;
+  canvas.height = count;
+  const image = new ImageData(count, count);
+  const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  for (let point = 0; point < weights.length; point++)
+    image.data[4 * point + 3] = 255 * Math.sqrt(weights[point]);
+  pen.putImageData(image, 0, 0);
+  pen.globalCompositeOperation = "source-in"; // colour what is there
+  pen.fillStyle = colour;
+  pen.fillRect(0, 0, count, count);
+}
+
+/**
+ * Cut a text into the tokens that the model reads.
+ *
+ * @param {string} text
+ * @param {WordPiece} tokenizer
+ * @param {number} room the most tokens of a line
+ * @param {number[]} around the ids before and after a line
+ * @returns {{ line: { id: number, piece: string }[], message: string }} the tokens; what the
+ *   reader is told of what is left out or not known, or ""
+ */
+function cutLine(text, tokenizer, room, around) {
+  const all = Array.from(text);
+  const encoded = tokenizer.encode(all.slice(0, LONGEST).join(""));
+  const tokens = encoded.slice(0, room - 2);
+  const whole = tokens.length === encoded.length && all.length <= LONGEST;
+  const messages = [
+    whole ? "" : `Only the first ${tokens.length} tokens are read.`,
+    encoded.length ? "" : "There is nothing to read here: two special tokens are left.",
+    tokenizer.tellUnknown(tokens),
+  ];
+  const [first, last] = around.map((id) => ({ id, piece: tokenizer.vocabulary[id] }));
+  return { line: [first, ...tokens, last], message: messages.filter(Boolean).join(" ") };
+}
+
+/**
+ * An element with a class of this view.
+ *
+ * @type {(tag: "p" | "div" | "table", name: string, ...rest: (Node | string)[]) => HTMLElement}
+ */
+const part = (tag, name, ...rest) => make(tag, { class: `lmx-${name}` }, ...rest);
+
+/**
  * Mount the view *BERT explorer*: the tokens of a line, and for each head of a BERT where a token
  * attends, and what changes without the head.
  *
@@ -151,43 +271,18 @@ export function mount(element, data, context) {
   const random = openModel("bert", context, SEED); // the same with random weights
   const lane = `explorer ${++views}`; // how the lanes of this view's requests begin
   const bytes = bert.about.bytes + context.stores["bert-pieces"].bytes;
-  const size = `${(bytes / 1e6).toFixed(1)} MB`;
+  const size = megabytes(bytes, 1);
   let { layer, head, token } = data;
   /** @type {number | null} */
   let wantedToken = null; // position that a link has chosen in a line that was not read yet
   let questions = 0; // only the last one may be answered
   /** @type {WordPiece | undefined} */
   let tokenizer;
-  /**
-   * The numbers of lines, [layer][head].
-   *
-   * @type {(rows: string[][]) => number[][][]}
-   */
-  const read = (rows) => rows.map((lines) => lines.map(numbers));
-  /**
-   * What was measured of the line to begin with, as what is known of a line.
-   *
-   * @type {(measured: Measured) => Seen}
-   */
-  const stored = (measured) => ({
-    tokens: data.tokens,
-    weights: read(measured.weights),
-    lengths: read(measured.lengths),
-    moved: read(measured.moved),
-    near: measured.near.map((lines) => lines.map(pairs)),
-    order: Array.from(data.tokens.keys()),
-  });
-  let seen = stored(data);
+  let seen = stored(data, data.tokens);
   let usual = seen; // what the trained model makes of the same line as it is
 
   /* --- what stands there --- */
 
-  /**
-   * An element with a class of this view.
-   *
-   * @type {(tag: "p" | "div" | "table", name: string, ...rest: (Node | string)[]) => HTMLElement}
-   */
-  const part = (tag, name, ...rest) => make(tag, { class: `lmx-${name}` }, ...rest);
   const { area, note, label } = ownLine(data.text, changed, { maxlength: LONGEST });
   const loader = button(`Load the model: ${size}`, load);
   const progress = make("progress", {
@@ -308,7 +403,7 @@ export function mount(element, data, context) {
       ? ""
       : "The model that reads this has to be loaded first; what stands below is still the book's line" +
         (isRandom ? "." : " as the trained model reads it.");
-    seen = isRandom ? stored(isRandom) : usual;
+    seen = isRandom ? stored(isRandom, data.tokens) : usual;
     token = Math.min(token, seen.tokens.length - 1);
     draw();
   }
@@ -319,18 +414,8 @@ export function mount(element, data, context) {
   async function answer() {
     if (!tokenizer) return;
     const question = ++questions;
-    const { vocabulary } = tokenizer;
-    const all = Array.from(area.value);
-    const text = all.slice(0, LONGEST).join("");
-    const encoded = tokenizer.encode(text);
-    const tokens = encoded.slice(0, room - 2);
-    const whole = tokens.length === encoded.length && all.length <= LONGEST;
-    const messages = [whole ? "" : `Only the first ${tokens.length} tokens are read.`];
-    if (!encoded.length)
-      messages.push("There is nothing to read here: two special tokens are left.");
-    note.textContent = [...messages, tokenizer.tellUnknown(tokens)].filter(Boolean).join(" ");
-    const [first, last] = data.around.map((id) => ({ id, piece: vocabulary[id] }));
-    const line = [first, ...tokens, last];
+    const { line, message } = cutLine(area.value, tokenizer, room, data.around);
+    note.textContent = message;
     for (const model of [bert, random]) model.cancel(lane);
     const isUsual = worlds.value === WORLDS.asItIs;
     if (!isUsual) remains.textContent = "Reading …";
@@ -339,19 +424,24 @@ export function mount(element, data, context) {
     const before = isKnown ? usual : await readLine(bert, line, inOrder);
     if (!before || question !== questions) return;
     usual = before;
-    let now = before;
-    if (!isUsual) {
-      const isRandom = worlds.value === WORLDS.random;
-      const order = isRandom ? inOrder : inAnotherOrder(line.map(({ piece }) => piece));
-      const reading = await readLine(isRandom ? random : bert, line, order);
-      if (!reading || question !== questions) return;
-      now = reading;
-    }
+    const now = isUsual ? before : await readChanged(line);
+    if (!now || question !== questions) return;
     const position = Math.min(wantedToken ?? seen.order[token], line.length - 1); // as written
     seen = now;
     token = seen.order.indexOf(position);
     wantedToken = null;
     draw();
+  }
+
+  /**
+   * What random weights make of a line, or the trained model of the line in another order, as the
+   * switch says; null as in `readLine`.
+   *
+   * @param {{ id: number, piece: string }[]} line its tokens, as written
+   */
+  function readChanged(line) {
+    if (worlds.value === WORLDS.random) return readLine(random, line, Array.from(line.keys()));
+    return readLine(bert, line, inAnotherOrder(line.map(({ piece }) => piece)));
   }
 
   /**
@@ -363,8 +453,8 @@ export function mount(element, data, context) {
    * @returns {Promise<Seen | null>}
    */
   async function readLine(model, line, order) {
-    const tokens = order.map((old) => line[old]);
-    const ids = tokens.map(({ id }) => id);
+    const ids = order.map((old) => line[old].id);
+    const pieces = order.map((old) => line[old].piece);
     const keep = [
       "embeddings",
       "blocks.*",
@@ -373,29 +463,7 @@ export function mount(element, data, context) {
     ];
     const answered = await asked(() => model.forward(ids, { keep, logits_of: [] }, lane));
     if (!answered) return null;
-    /**
-     * What was kept of a layer: what it returns, or a part by its name.
-     *
-     * @type {(layer: number, name?: string) => Float32Array}
-     */
-    const of = (layer, name = "") => answered.kept[`blocks.${layer}${name}`].values;
-    /**
-     * A list of what a function gives for each layer.
-     *
-     * @type {<Item>(f: (layer: number) => Item) => Item[]}
-     */
-    const each = (f) => Array.from({ length: layers }, (_, layer) => f(layer));
-    return {
-      ids,
-      order,
-      model,
-      tokens: tokens.map(({ piece }) => piece),
-      weights: each((layer) => parts(of(layer, ".attention.weights"), heads)),
-      lengths: each((layer) => parts(of(layer, ".attention.lengths"), heads)),
-      moved: each(() => []),
-      states: [answered.kept.embeddings.values, ...each((layer) => of(layer))],
-      near: [[], ...each(() => [])],
-    };
+    return { ...seenIn(answered.kept, layers, heads), ids, order, model, tokens: pieces };
   }
 
   /**
@@ -423,7 +491,7 @@ export function mount(element, data, context) {
     const last = `blocks.${layers - 1}`;
     const { ids, states, model } = line;
     if (known[removed] || !ids || !states || !model) return;
-    /** @type {import("./engine.js").ForwardOptions} */
+    /** @type {ForwardOptions} */
     const options = { keep: [last], ablate: [[layer, removed]], logits_of: [] };
     const result = await asked(() => model.forward(ids, options, `${lane} removed`));
     if (!result) return;
@@ -496,7 +564,7 @@ export function mount(element, data, context) {
    *
    * @param {number} i its position
    */
-  const quoted = (i) => `“\u2068${word(i)}\u2069”`; // isolated: Hebrew turns nothing around it
+  const quotedWord = (i) => quoted(word(i));
 
   /* Draw all that depends on the line. */
   function draw() {
@@ -511,24 +579,12 @@ export function mount(element, data, context) {
     drawNear();
   }
 
-  /* Draw a small map of each head's weights. How opaque a point is: the root of the weight, so that
-     a tenth can be seen. */
+  /* Draw a small map of each head's weights. */
   function drawGrid() {
     const colour = getComputedStyle(grid).color;
-    const count = seen.tokens.length;
     canvases.forEach((canvas, i) => {
       const [l, h] = headIndices[i];
-      canvas.width = count;
-      canvas.height = count;
-      const image = new ImageData(count, count);
-      const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-      seen.weights[l][h].forEach((weight, point) => {
-        image.data[4 * point + 3] = 255 * Math.sqrt(weight);
-      });
-      pen.putImageData(image, 0, 0);
-      pen.globalCompositeOperation = "source-in"; // colour what is there
-      pen.fillStyle = colour;
-      pen.fillRect(0, 0, count, count);
+      drawMap(canvas, seen.weights[l][h], seen.tokens.length, colour);
     });
   }
 
@@ -556,13 +612,13 @@ export function mount(element, data, context) {
         /** @type {Node} */ (td.lastChild).textContent = all ? fixed(all[i]) : "…";
       });
     });
-    title.textContent = `Layer ${layer}, head ${head}: what ${quoted(token)} attends to`;
+    title.textContent = `Layer ${layer}, head ${head}: what ${quotedWord(token)} attends to`;
     summary.textContent =
-      `${quoted(token)} attends most to ${quoted(best(weights))}, with a weight of ` +
+      `${quotedWord(token)} attends most to ${quotedWord(argmax(weights))}, with a weight of ` +
       `${fixed(Math.max(...weights))}. If each weight is multiplied by the ` +
-      `length of what is fetched, ${quoted(best(fetched))} contributes most.` +
+      `length of what is fetched, ${quotedWord(argmax(fetched))} contributes most.` +
       (moved
-        ? ` Without this head the final vector of ${quoted(best(moved))} changes ` +
+        ? ` Without this head the final vector of ${quotedWord(argmax(moved))} changes ` +
           `more than any other: by ${fixed(Math.max(...moved))} of its length.`
         : "");
     tellLeft();
@@ -581,27 +637,12 @@ export function mount(element, data, context) {
       remains.textContent = ONE_ORDER;
       return;
     }
-    const before = weightsOf(usual);
-    const now = weightsOf(seen);
+    const before = inOrderOf(usual, layer, head);
+    const now = inOrderOf(seen, layer, head);
     const overlap = before.reduce((sum, weight, i) => sum + Math.min(weight, now[i]), 0);
     remains.textContent =
       `${changedHow(worlds.value, "the words")}, ${percent(overlap / seen.order.length)} of the ` +
       "attention in this head goes to the same tokens as before.";
-  }
-
-  /**
-   * The weights of the chosen head, rows and columns in the order in which the line was written.
-   *
-   * @param {Seen} line
-   * @returns {number[]} (tokens · tokens)
-   */
-  function weightsOf({ weights, order }) {
-    const inOrder = new Array(order.length ** 2);
-    weights[layer][head].forEach((/** @type {number} */ weight, i) => {
-      const row = order[Math.floor(i / order.length)];
-      inOrder[row * order.length + order[i % order.length]] = weight;
-    });
-    return inOrder;
   }
 
   /* Show the tokens of the table that are nearest to the chosen one before and after the chosen
@@ -621,7 +662,7 @@ export function mount(element, data, context) {
       return make("div", {}, `${name} layer ${layer}`, make("ol", {}, ...items));
     });
     nearTitle.replaceChildren(
-      make("b", {}, `Where ${quoted(token)} is`),
+      make("b", {}, `Where ${quotedWord(token)} is`),
       ": the tokens of the table whose vectors are nearest, with the cosine.",
     );
     near.replaceChildren(...lists);

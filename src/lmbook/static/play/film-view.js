@@ -11,6 +11,8 @@ import {
   arrow,
   bar,
   button,
+  controls,
+  count,
   countField,
   make,
   ownLine,
@@ -23,8 +25,9 @@ import {
   svg,
 } from "./dom.js";
 import { softmax } from "./engine.js";
+import { argmax } from "./numbers.js";
 import { reordered } from "./random.js";
-import { likeliest } from "./writing.js";
+import { visible } from "./text.js";
 
 /** @import { Answer } from "./engine.js" */
 /** @import { Piece } from "./writing.js" */
@@ -81,15 +84,6 @@ const PAUSE = 1600; // milliseconds at a stop while it plays
 const SEED = 1; // of the other order
 /* Of the curve in pixels: its size, and the margins around it. */
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [400, 230, 40, 10, 26, 34];
-
-/** @type {Record<string, string | undefined>} */
-const SIGNS = { " ": "·", "\n": "⏎" };
-/**
- * A character as it is shown: a space and an end of line get a sign.
- *
- * @type {(character: string) => string}
- */
-const visible = (character) => SIGNS[character] ?? character;
 
 /** @type {Client | undefined} of all views of the page */
 let shared;
@@ -264,12 +258,6 @@ export function mount(element, data, context) {
   const summary = make("p", { class: "lmf-summary" });
   const colours = make("p", { class: "play-shades" });
   const { live, later } = announcer(tell);
-  /**
-   * A row of controls.
-   *
-   * @type {(...parts: HTMLElement[]) => HTMLElement}
-   */
-  const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
   const size =
     `The weights of all ${stops.length} stops (${film.size}) ` +
     "come when you first move the slider, press a button or type.";
@@ -410,7 +398,8 @@ export function mount(element, data, context) {
   }
 
   /* Ask the model at this stop about the line, and let it write; while it plays, go on to the next
-     stop then. A newer call ends this one. An error is told below the line. */
+     stop then. A newer call ends this one. If the model does not load or answer, the note below the
+     line says why, and it plays no further: nothing is thrown. */
   async function ask() {
     const { ordered, message } = read();
     const stop = now();
@@ -458,8 +447,8 @@ export function mount(element, data, context) {
     const options = { logits_of: [ids.length - 1] };
     const result = await film.when("forward", { stop, ids, options }, `${lane} order`);
     if (!result || !shown || seen !== shown) return;
-    const usual = alphabet[likeliest(result.logits)];
-    const here = alphabet[likeliest(shown.lens[shown.lens.length - 1])];
+    const usual = alphabet[argmax(result.logits)];
+    const here = alphabet[argmax(shown.lens[shown.lens.length - 1])];
     remains.textContent =
       usual === here
         ? "With the characters before the last in another order, " +
@@ -530,7 +519,7 @@ export function mount(element, data, context) {
     const stop = now();
     const { step, agrees, closest, told: sentence } = stops[stop];
     const here = named.filter((each) => each.stop === stop);
-    steps.value.textContent = step.toLocaleString("en");
+    steps.value.textContent = count(step);
     steps.input.setAttribute("aria-valuetext", plural(step, "step"));
     jumps.forEach((jump, i) => jump.setAttribute("aria-pressed", String(named[i].stop === stop)));
     const nothing = stop === 0 ? ["This model has learned nothing: its weights are random."] : [];
@@ -589,7 +578,7 @@ export function mount(element, data, context) {
     });
     if (!seen) return;
     const weights = seen.weights[head];
-    const best = likeliest(weights);
+    const best = argmax(weights);
     const away = weights.length - 1 - best;
     const spans = seen.ids.map((id, i) =>
       make("span", { style: `--share: ${weights[i]}` }, visible(alphabet[id])),

@@ -10,6 +10,7 @@ import {
   arrow,
   bar,
   button,
+  controls,
   countField,
   learnedSwitch,
   leftOf,
@@ -25,8 +26,10 @@ import {
 } from "./dom.js";
 import { softmax } from "./engine.js";
 import { follow } from "./link.js";
+import { largest } from "./numbers.js";
 import { OwnClient, offerOwn, ownState, sayOwn } from "./own-model.js";
 import { reordered } from "./random.js";
+import { neverRead, visible } from "./text.js";
 import { nextProbs } from "./writing.js";
 
 const LONGEST = 10000; // characters of a line that are read, from its end
@@ -69,25 +72,6 @@ let views = 0;
  * @property {any} [book] if the model is the reader's: the data of the view of the book's model
  */
 
-/** @type {Record<string, string | undefined>} */
-const SIGNS = { " ": "·", "\n": "⏎" };
-/**
- * A character as it is shown: a space and an end of line get a sign.
- *
- * @type {(character: string) => string}
- */
-const visible = (character) => SIGNS[character] ?? character;
-
-/**
- * The positions of the `count` largest numbers, the largest first; of equal ones the first.
- *
- * @type {(numbers: number[] | Float64Array, count: number) => number[]}
- */
-const largest = (numbers, count) =>
-  Array.from(numbers.keys())
-    .sort((a, b) => numbers[b] - numbers[a] || a - b)
-    .slice(0, count);
-
 /**
  * The name of a character in a message: its number ("U+200b") if nothing would be seen of it, else
  * itself, isolated so that one that is read from right to left reorders no others.
@@ -96,6 +80,57 @@ const largest = (numbers, count) =>
  */
 const named = (c) =>
   /[\p{C}\p{Z}\p{M}]/u.test(c) ? `U+${c.codePointAt(0)?.toString(16)}` : `\u2068${c}\u2069`;
+
+/**
+ * What a model sees of a text, its last IDs. `write` begins anew with half a context when the
+ * context is full, and this is what it would see had it written the text.
+ *
+ * @param {number[]} ids
+ * @param {number} room how many IDs the model sees
+ */
+function tail(ids, room) {
+  const step = room + 1 - (room >> 1);
+  return ids.slice(step * Math.max(0, Math.ceil((ids.length - room) / step)));
+}
+
+/**
+ * The last row of a matrix, or of one of several matrices.
+ *
+ * @param {Answer["kept"][string]} activation one or more matrices, each (rows, width), one under
+ *   another
+ * @param {number} [which] the number of the matrix
+ * @returns {number[]} (width,)
+ */
+function lastRow({ values, shape }, which = 0) {
+  const [rows, width] = shape.slice(-2);
+  return Array.from(values.slice(((which + 1) * rows - 1) * width, (which + 1) * rows * width));
+}
+
+/**
+ * Draw weights as strokes side by side, each as high as its weight.
+ *
+ * @param {number[]} weights from 0 to 1
+ */
+function strokes(weights) {
+  const d = weights.map((weight, i) => `M${i + 0.5} 10V${10 - 10 * weight}`).join("");
+  const viewBox = `0 0 ${weights.length} 10`;
+  return svg("svg", { viewBox, preserveAspectRatio: "none" }, svg("path", { d }));
+}
+
+/**
+ * How many of the likeliest next characters of the trained model are also among those of the
+ * changed one.
+ *
+ * @param {string} world the state of the switch, random or shuffled
+ * @param {string} left how many, as `leftOf` says it
+ */
+function leftTold(world, left) {
+  const how =
+    world === WORLDS.random
+      ? "With random weights"
+      : "With the characters before the last in another order";
+  return `${how}, of the model’s five likeliest next characters ${left} left.`;
+}
 
 /**
  * Mount the view *generator*: a line, what the GPT writes after it, and the next token's
@@ -202,12 +237,6 @@ export function mount(element, data, context) {
     top_k: range("top-k", 1, alphabet.length, 1),
     top_p: range("top-p", 0.05, 1, 0.05),
   };
-  /**
-   * A row of controls.
-   *
-   * @type {(...parts: HTMLElement[]) => HTMLElement}
-   */
-  const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
   const writing = [
     controls(first, button("go on", more), stop, button("draw again", drawAgain)),
     controls(...Object.values(sliders).map(({ label }) => label)),
@@ -256,24 +285,10 @@ export function mount(element, data, context) {
     const strange = Array.from(new Set(last.filter((c) => !alphabet.includes(c))), named);
     line = encode(last).filter((id) => id >= 0);
     if (!line.length) line = [Math.max(0, alphabet.indexOf("\n"))];
-    if (strange.length > 8) strange.push(`and ${strange.splice(8).length} more`);
-    let message = strange.length
-      ? `Left out, as it has never read them: ${strange.join(" ")}. `
-      : "";
+    let message = neverRead(strange);
     if (line.length > room || all.length > LONGEST)
-      message += `It sees the last ${plural(tail(line).length, "character")}.`;
+      message += `It sees the last ${plural(tail(line, room).length, "character")}.`;
     return message;
-  }
-
-  /**
-   * What the model sees of a text, its last IDs. `write` begins anew with half a context when the
-   * context is full, and this is what it would see had it written the text.
-   *
-   * @param {number[]} ids
-   */
-  function tail(ids) {
-    const step = room + 1 - (room >> 1);
-    return ids.slice(step * Math.max(0, Math.ceil((ids.length - room) / step)));
   }
 
   /* How characters are drawn, as `nextProbs` takes it: temperature, top_k, top_p. */
@@ -291,7 +306,7 @@ export function mount(element, data, context) {
     follows = false;
     stop.disabled = false;
     const message = read();
-    const asked = tail(line);
+    const asked = tail(line, room);
     const ids = worlds.value === WORLDS.shuffled ? reordered(asked, SEED, true) : asked;
     line.splice(line.length - ids.length, ids.length, ...ids);
     note.textContent = message;
@@ -310,7 +325,7 @@ export function mount(element, data, context) {
       tellLeft(asked, ablate);
       const count = Math.max(0, goal - written.length);
       const options = { ...sampling(), seed, drawn: drawn + written.length, ablate, count };
-      if (!(await gpt.write(tail([...line, ...written]), options, onPieces, lane))) return;
+      if (!(await gpt.write(tail([...line, ...written], room), options, onPieces, lane))) return;
     } catch (error) {
       note.textContent = `The model does not answer: ${error.message}`;
     }
@@ -344,12 +359,7 @@ export function mount(element, data, context) {
       if (result?.logits) usual = { key, top: largest(Array.from(result.logits), FEW) };
     }
     if (usual?.key !== key || worlds.value !== world) return;
-    const how =
-      world === WORLDS.random
-        ? "With random weights"
-        : "With the characters before the last in another order";
-    const left = leftOf(usual.top, now);
-    remains.textContent = `${how}, of the model’s five likeliest next characters ${left} left.`;
+    remains.textContent = leftTold(world, leftOf(usual.top, now));
   }
 
   /**
@@ -359,21 +369,12 @@ export function mount(element, data, context) {
    * @param {Answer["kept"]} activations the lens and the attention of each layer
    */
   function keepEnd(ids, activations) {
-    /**
-     * The last row of a matrix, or of the matrix of one head.
-     *
-     * @type {(name: string, layer: number, head?: number) => number[]}
-     */
-    const last = (name, layer, head = 0) => {
-      const { values, shape } = activations[`blocks.${layer}.${name}`];
-      const [rows, width] = shape.slice(-2);
-      return Array.from(values.slice(((head + 1) * rows - 1) * width, (head + 1) * rows * width));
-    };
-    const lens = data.lens.map((_, layer) => last("lens", layer));
     seen = {
       ids,
-      lens,
-      weights: headIndices.map((indices) => last("attention.weights", ...indices)),
+      lens: data.lens.map((_, layer) => lastRow(activations[`blocks.${layer}.lens`])),
+      weights: headIndices.map(([layer, head]) =>
+        lastRow(activations[`blocks.${layer}.attention.weights`], head),
+      ),
     };
     draw();
   }
@@ -450,22 +451,13 @@ export function mount(element, data, context) {
     gpt.cancel(lane);
     const text = area.value.slice(-room);
     const unknown = new Array(vocab_size).fill(0); // until it answers
-    const weights = new Array(layers * heads).fill([1]);
-    const lens = new Array(layers).fill(unknown);
-    const settings = {
-      ...data,
-      goal,
-      book: data,
-      own,
-      alphabet,
-      heads,
-      room,
-      text,
-      written: "",
-      lines: [],
+    const end = {
+      weights: new Array(layers * heads).fill([1]),
+      lens: new Array(layers).fill(unknown),
     };
+    const model = { book: data, own, alphabet, heads, room };
     element.replaceChildren();
-    mount(element, { ...settings, lens, weights }, context);
+    mount(element, { ...data, ...model, ...end, goal, text, written: "", lines: [] }, context);
   }
 
   /* Begin again with the book's model (`data` is that of the reader's model). */
@@ -532,12 +524,9 @@ export function mount(element, data, context) {
         ),
     );
     cells.forEach((cell, head) => {
-      const weights = seen.weights[head];
-      const d = weights.map((weight, i) => `M${i + 0.5} 10V${10 - 10 * weight}`).join("");
-      const viewBox = `0 0 ${weights.length} 10`;
       cell.setAttribute("aria-pressed", String(off.has(head)));
       cell.replaceChildren(
-        svg("svg", { viewBox, preserveAspectRatio: "none" }, svg("path", { d })),
+        strokes(seen.weights[head]),
         make("small", {}, headIndices[head].join(".")),
       );
     });

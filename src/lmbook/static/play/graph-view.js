@@ -1,5 +1,16 @@
 /* The view *graph*: attention with one key, its gradients, and steps against them. */
-import { button, fixed, heading, make, numbersField, row, slider, stateOf, svg } from "./dom.js";
+import {
+  button,
+  controls,
+  fixed,
+  heading,
+  make,
+  numbersField,
+  row,
+  slider,
+  stateOf,
+  svg,
+} from "./dom.js";
 
 /** @typedef {"q" | "k" | "v" | "t"} Input */
 /** @typedef {Input | "s" | "a" | "o" | "d" | "L"} Name */
@@ -105,14 +116,8 @@ export function mount(element, data) {
   }
 
   element.append(
-    make("p", { class: "play-controls" }, ...sliders.map(([, one]) => one.label)),
-    make(
-      "p",
-      { class: "play-controls" },
-      button("One step", step),
-      button("Back to the start", again),
-      rate.label,
-    ),
+    controls(...sliders.map(([, one]) => one.label)),
+    controls(button("One step", step), button("Back to the start", again), rate.label),
     make("div", { class: "play-both" }, table, make("div", {}, curve, status)),
   );
 

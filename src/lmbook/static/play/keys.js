@@ -28,12 +28,13 @@ export function name(element, role, label, states = {}) {
 }
 
 /**
- * Call a function now, and after changes below an element: once in a frame.
+ * Call a function now, and again after elements below another one were added or removed: at the
+ * next frame, once for all changes until then.
  *
  * @param {Element} element
- * @param {() => void} change its own changes do not count
+ * @param {() => void} change what it adds or removes itself does not count
  */
-export function keep(element, change) {
+export function nowAndAfterChanges(element, change) {
   let waiting = false;
   const observer = new MutationObserver(() => {
     if (!waiting) requestAnimationFrame(run);

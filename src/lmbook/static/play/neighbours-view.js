@@ -1,7 +1,18 @@
 /* The view *neighbours*: the words nearest to one, in BERT's table and in vectors made by
    counting; a switch shows both with nothing learned. `lmcourse.views.neighbours` found those
    of every word; they are loaded when the reader first goes to the view. */
-import { announcer, button, learnedSwitch, leftOf, make, plural, stateOf, WORLDS } from "./dom.js";
+import {
+  announcer,
+  button,
+  count,
+  learnedSwitch,
+  leftOf,
+  make,
+  megabytes,
+  plural,
+  stateOf,
+  WORLDS,
+} from "./dom.js";
 import { readStore, readText } from "./store.js";
 import { wellFormed } from "./text.js";
 import { WordPiece } from "./tokenizers.js";
@@ -56,8 +67,7 @@ const LONGEST = 40; // characters of a word
  * @returns its state, for links: see `stateOf` in dom.js
  */
 export function mount(element, data, context) {
-  const megabytes =
-    ["neighbours", "bert-pieces"].reduce((sum, name) => sum + context.stores[name].bytes, 0) / 1e6;
+  const bytes = context.stores.neighbours.bytes + context.stores["bert-pieces"].bytes;
   /** @type {Space[] | undefined} */
   let spaces; // once they are loaded
   /** @type {WordPiece | undefined} */
@@ -99,7 +109,7 @@ export function mount(element, data, context) {
      error is told below it. */
   async function load() {
     if (spaces) return;
-    note.textContent = `Loading the neighbours of all words (${megabytes.toFixed(1)} MB) …`;
+    note.textContent = `Loading the neighbours of all words (${megabytes(bytes, 1)}) …`;
     try {
       tokenizer = new WordPiece(JSON.parse(await readText("bert-pieces", context)));
       spaces = parse(await readStore("neighbours", context), tokenizer.vocabulary);
@@ -197,7 +207,7 @@ export function mount(element, data, context) {
     let note = `${plural((known && space.counts?.[row]) || 0, "time")} in the text`;
     if (known && row >= space.asked) note += ": too seldom";
     if (!space.counts)
-      note = known ? `one of ${space.words.length.toLocaleString("en")} rows` : "no row of its own";
+      note = known ? `one of ${count(space.words.length)} rows` : "no row of its own";
     const near = space.tables.map(({ near, cosines }) => {
       const at = known && row < space.asked ? row * space.nearest : near.length;
       return Array.from(

@@ -1,6 +1,6 @@
 /* The view *neurons*: two lists of texts, a neuron's and its shuffled copy's. Which is the
    neuron's is told after a guess. `lmcourse.views.neurons` ranked them. */
-import { button, make, numbersField, plural, select, stateOf } from "./dom.js";
+import { button, controls, make, numbersField, plural, select, stateOf } from "./dom.js";
 
 /**
  * A text whose spaces and ends of lines can be seen.
@@ -53,7 +53,7 @@ export function mount(element, { pairs }) {
   });
   const status = make("p", { role: "status" });
   element.append(
-    make("p", { class: "play-controls" }, make("label", {}, "Open ", chosen), next),
+    controls(make("label", {}, "Open ", chosen), next),
     make("div", { class: "play-both" }, ...sides.map(({ box }) => box)),
     status,
   );

@@ -4,6 +4,7 @@
 import {
   arrow,
   button,
+  controls,
   fixed,
   heading,
   make,
@@ -122,7 +123,7 @@ export function mount(element, data) {
       { class: "play-muted" },
       "Click two words to swap them, or move one with the arrow keys.",
     ),
-    make("p", { class: "play-controls" }, start.label, button("Start again", reset)),
+    controls(start.label, button("Start again", reset)),
     make("div", { class: "play-both" }, table, make("div", { class: "lmo-words" }, status, note)),
   );
 

@@ -1,6 +1,6 @@
 /* Two lines of the reader's, read by BERT once its weights are loaded, after a click. */
 import { openModel } from "./client.js";
-import { button, make, ownLine } from "./dom.js";
+import { button, make, ownLine, percent } from "./dom.js";
 import { reordered } from "./random.js";
 import { readText } from "./store.js";
 import { WordPiece } from "./tokenizers.js";
@@ -83,7 +83,7 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
     loader.disabled = true;
     try {
       const { config } = await bert.load((share) => {
-        note.textContent = `Loading … ${Math.round(100 * share)} %`;
+        note.textContent = `Loading … ${percent(share)}`;
       });
       if (!fits(config)) throw new Error("the site carries another one");
       tokenizer = new WordPiece(JSON.parse(await readText("bert-pieces", context)));

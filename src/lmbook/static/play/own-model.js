@@ -6,7 +6,7 @@
    `asStore` makes of it what the site carries of its own models. */
 
 import { Client } from "./client.js";
-import { button, make } from "./dom.js";
+import { button, controls, make } from "./dom.js";
 import { CACHE, checksum, WEIGHTS_FORGOTTEN, WEIGHTS_KEPT } from "./store.js";
 import { demand, readSafetensors, toFloats } from "./weights.js";
 
@@ -340,7 +340,7 @@ export function sayOwn(element, leave) {
   addEventListener(WEIGHTS_FORGOTTEN, () => {
     if (back.isConnected) leave();
   });
-  return make("p", { class: "play-controls" }, make("strong", {}, "This is your model."), back);
+  return controls(make("strong", {}, "This is your model."), back);
 }
 
 /**
@@ -394,5 +394,5 @@ export function offerOwn(context, use) {
     await open(new Uint8Array(await chosen.arrayBuffer()));
     input.value = "";
   }
-  return make("p", { class: "play-controls" }, mine, file, input, status);
+  return controls(mine, file, input, status);
 }

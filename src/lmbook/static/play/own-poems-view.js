@@ -4,13 +4,13 @@
 
 import {
   button,
-  changedHow,
+  controls,
   countField,
   duration,
   learnedSwitch,
   leftOf,
   make,
-  percent,
+  megabytes,
   plural,
   row,
   select,
@@ -18,22 +18,31 @@ import {
   stateOf,
   WORLDS,
 } from "./dom.js";
-import { ONE_ORDER } from "./own-lines.js";
-import { decoded, faultOf, isLikeTable, poemsOf, tellCut } from "./poem-files.js";
+import { decoded, faultOf, poemsOf, tellCut } from "./poem-files.js";
 import { readerOf } from "./poem-reading.js";
+import {
+  howCut,
+  labelsTold,
+  leftOut,
+  leftTold,
+  neighboursTable,
+  readTold,
+  summaryOf,
+  WORDS,
+} from "./poem-sentences.js";
+import { quoted } from "./text.js";
 
 /** @import { Poem } from "./poem-files.js" */
 /** @import { Accuracy } from "./poem-numbers.js" */
-/** @import { Line, Rivals, World } from "./poem-reading.js" */
+/** @import { Line } from "./poem-reading.js" */
+/** @import { Shown } from "./poem-sentences.js" */
 
-const WORDS = "words counted";
 const STOPPED = "Stopped. Choose the same at the switch to go on: what was read is not read again.";
 /** @type {Record<string, string>} */
 const READ = {
   [WORLDS.random]: "Random weights have read them, too.",
   [WORLDS.shuffled]: "The model has read them with their words in another order, too.",
 };
-const MIXED = "each text’s words"; // what is put in another order
 
 /**
  * The texts to begin with, and what was found of them. `told` is how often a text's label is
@@ -55,16 +64,6 @@ const MIXED = "each text’s words"; // what is put in another order
  * @property {string[]} shuffled_texts what it read then
  * @property {Accuracy} told_words by counted words
  * @property {Accuracy} told_dealt at the last level, with shuffled labels
- */
-
-/**
- * Texts of which something is known.
- *
- * @typedef {object} Shown
- * @property {Poem[]} poems
- * @property {Rivals} rivals
- * @property {Record<string, World>} worlds what is known, by the value of the switch
- * @property {Line[]} [lines] of a reader's texts
  */
 
 /**
@@ -98,19 +97,6 @@ function example(data) {
 }
 
 /**
- * A title in quotation marks, isolated: Hebrew turns nothing around it.
- *
- * @type {(name: string) => string}
- */
-const quoted = (name) => `“\u2068${name}\u2069”`;
-/**
- * A cell of a CSV file, in quotes.
- *
- * @type {(cell: string) => string}
- */
-const inCsv = (cell) => `"${cell.replaceAll('"', '""')}"`;
-
-/**
  * Make a box in which a text scrolls, by keys as well.
  *
  * @param {string} name read out for it
@@ -141,7 +127,7 @@ const textBox = (name, ...words) =>
  */
 export function mount(element, data, context) {
   const reader = readerOf(data, context);
-  const size = `${(reader.bytes / 1e6).toFixed(1)} MB`;
+  const size = megabytes(reader.bytes, 1);
   let shown = example(data);
   let chosen = data.text; // the text that is shown
   /** @type {Poem[] | null} the reader's texts that came in last, whether they were read or not */
@@ -200,7 +186,7 @@ export function mount(element, data, context) {
   const rows = make("tbody");
   const labels = make("div", { class: "lmy-labels" });
   element.append(
-    make("p", { class: "play-controls" }, worldLabel),
+    controls(worldLabel),
     remains,
     make("label", { class: "lmy-text" }, "Your texts", area),
     make(
@@ -211,9 +197,7 @@ export function mount(element, data, context) {
         `most ${plural(data.most[0], "text")} and ${plural(data.most[1], "token")} are read, of ` +
         "a text the first 512. They stay in this page.",
     ),
-    make(
-      "p",
-      { class: "play-controls" },
+    controls(
       button("choose a file", () => input.click()),
       input,
       read,
@@ -223,9 +207,7 @@ export function mount(element, data, context) {
     note,
     progress,
     status,
-    make(
-      "p",
-      { class: "play-controls" },
+    controls(
       button("‹", turn(-1), { "aria-label": "previous text" }),
       texts,
       button("›", turn(1), { "aria-label": "next text" }),
@@ -244,7 +226,7 @@ export function mount(element, data, context) {
       make("table", { class: "lmy-rows" }, rows),
     ),
     labels,
-    make("p", { class: "play-controls" }, button("save the neighbours as a table", save)),
+    controls(button("save the neighbours as a table", save)),
   );
 
   /* --- texts come in --- */
@@ -264,7 +246,7 @@ export function mount(element, data, context) {
       const fault = faultOf(poems.slice(0, data.most[0]));
       if (fault) throw new Error(`${name}: ${fault}`);
       own = poems;
-      message = `${summaryOf(poems, name)}${how()}`;
+      message = `${summaryOf(poems, name, data.most[0])}${how()}`;
       tellNote();
       read.disabled = isBusy;
       return true;
@@ -279,17 +261,6 @@ export function mount(element, data, context) {
     }
   }
 
-  /**
-   * Say how a text that was typed is cut into texts; if it looks like a table, that tables are
-   * read from files only.
-   *
-   * @param {string} content
-   */
-  const howCut = (content) =>
-    isLikeTable(content)
-      ? " This looks like a table. A table is read from a file only: save it as a .csv or .tsv file and choose that file."
-      : ` ${tellCut(content)}`;
-
   /* Say what came in last. Texts that came while others are read are not among those that are
      counted below: that is said, too. */
   function tellNote() {
@@ -298,46 +269,6 @@ export function mount(element, data, context) {
       ? `${message} Other texts are being read now: ` +
         "wait until they are, or press Stop; then press the button to read these."
       : message;
-  }
-
-  /**
-   * How many texts and labels came in, and which texts are too many.
-   *
-   * @param {Poem[]} poems
-   * @param {string} name where they come from
-   */
-  function summaryOf(poems, name) {
-    const kinds = new Set(poems.map(({ label }) => label)).size;
-    const labelled = poems[0].label === undefined ? "no labels" : plural(kinds, "label");
-    const left = poems.slice(data.most[0]);
-    const rest = left.length ? ` The first ${data.most[0]} are read. ${leftOut(left)}` : "";
-    return `${name}: ${plural(poems.length, "text")}, ${labelled}.${rest}`;
-  }
-
-  /**
-   * Which texts are left out, by the titles of the first five; "" if there are none.
-   *
-   * @param {Poem[]} left
-   */
-  function leftOut(left) {
-    const names = left.slice(0, 5).map(({ title }) => quoted(title.slice(0, 60)));
-    const more = left.length > 5 ? ` and ${left.length - 5} more` : "";
-    return left.length ? `Left out: ${names.join(", ")}${more}.` : "";
-  }
-
-  /**
-   * Say of how many texts the model knows no word; "" if there are none.
-   *
-   * @param {Line[]} lines
-   */
-  function tellUnknown(lines) {
-    const unknown = lines.filter(({ isUnknown }) => isUnknown).length;
-    if (unknown === 1)
-      return " The model’s vocabulary has no word of one of the texts: of this text it knows only the length.";
-    return unknown
-      ? ` Of ${plural(unknown, "text")} the model’s vocabulary has no word: ` +
-          "by their length alone it tells them apart."
-      : "";
   }
 
   /**
@@ -435,10 +366,7 @@ export function mount(element, data, context) {
         rivals: await reader.rivals(lines),
         lines,
       };
-      const cut = lines.filter(({ isCut }) => isCut).map(({ poem }) => poem);
-      const short = cut.length ? ` Of ${plural(cut.length, "text")} only the beginning was.` : "";
-      const whatWasRead = `${plural(lines.length, "text")} were read.${short}`;
-      status.textContent = `${whatWasRead}${tellUnknown(lines)} ${leftOut(left)}`;
+      status.textContent = `${readTold(lines)} ${leftOut(left)}`;
       state = WORLDS.asItIs;
       back.hidden = false;
       list(0, trained.levels.length - 1);
@@ -584,43 +512,10 @@ export function mount(element, data, context) {
     summary.textContent =
       `Of the three nearest to ${title} at the level “${levels[levelIndex]}”, ` +
       `${leftOf(counted, near[levelIndex][chosen])} among the three by ${WORDS}.`;
-    tellLeft(levelIndex);
+    remains.textContent = leftTold(shown, state, chosen, levelIndex);
     const lines = levels.map((name, i) => line(name, near[i][chosen], i === levelIndex)).reverse();
     rows.replaceChildren(...lines, line(WORDS, counted, false));
-    drawLabels();
-  }
-
-  /**
-   * Say how many of the three nearest texts that the model as it is finds at a level are left, and
-   * how often labels are guessed correctly there; nothing if the switch says "as it is".
-   *
-   * @param {number} levelIndex the level
-   */
-  function tellLeft(levelIndex) {
-    if (state === WORLDS.asItIs) {
-      remains.textContent = "";
-      return;
-    }
-    const { [WORLDS.asItIs]: usual } = shown.worlds;
-    const { near, accuracy: accuracies, texts: read } = world();
-    if (read?.every((text, i) => text === shown.poems[i].text)) {
-      remains.textContent = ONE_ORDER;
-      return;
-    }
-    const some = leftOf(usual.near[levelIndex][chosen], near[levelIndex][chosen]);
-    const three =
-      `${changedHow(state, MIXED)}, ` +
-      `${some} left of the three that the model finds at this level.`;
-    const labels =
-      accuracies && usual.accuracy
-        ? ` Labels are guessed correctly in ${percent(accuracies[levelIndex][0])} ` +
-          `of the cases there; as it is, in ${percent(usual.accuracy[levelIndex][0])}.`
-        : "";
-    const counts =
-      state === WORLDS.shuffled
-        ? " The three by counted words are the same, because counting takes no notice of order."
-        : "";
-    remains.textContent = three + labels + counts;
+    labels.replaceChildren(...labelsTold(world(), shown.rivals, state));
   }
 
   /**
@@ -636,68 +531,9 @@ export function mount(element, data, context) {
     return tableRow;
   }
 
-  /* Show how often labels are guessed correctly, at each level, by counting words and with shuffled
-     labels; nothing if the texts have no labels. */
-  function drawLabels() {
-    const { levels, accuracy: accuracies } = world();
-    const { accuracy: words, shuffled } = shown.rivals;
-    labels.replaceChildren();
-    if (!accuracies || !words || !shuffled) return;
-    /**
-     * An accuracy with its interval, if it has one, in words.
-     *
-     * @param {Accuracy} accuracy
-     */
-    const share = ([right, from, to]) =>
-      percent(right) + (from === to ? "" : ` (${percent(from)} to ${percent(to)})`);
-    const all = levels.map((name, i) => row(name, share(accuracies[i]))).reverse();
-    const [top] = accuracies[accuracies.length - 1];
-    const how =
-      {
-        [WORLDS.random]: " with random weights",
-        [WORLDS.shuffled]: ` with ${MIXED} in another order`,
-      }[state] ?? "";
-    labels.append(
-      make(
-        "p",
-        {},
-        "From all the other texts, a text’s label is guessed correctly in " +
-          `${percent(top)} of the cases at the last level${how}. By counting words it is ` +
-          `${percent(words[0])}. If the labels are shuffled, it is ${percent(shuffled[0])}. ` +
-          "The brackets hold 95 % intervals: over texts, and over the ways to shuffle.",
-      ),
-      make(
-        "table",
-        {},
-        make(
-          "tbody",
-          {},
-          ...all,
-          row(WORDS, share(words)),
-          row("labels shuffled", share(shuffled)),
-        ),
-      ),
-    );
-  }
-
   /* Save the three nearest texts of each text, at each level and by counting, as a CSV file. */
   function save() {
-    const { levels, near } = world();
-    const lines = [["text", "title", "level", "nearest", "second", "third"]];
-    shown.poems.forEach(({ title }, text) => {
-      const all = [
-        ...levels.map((name, i) => [name, near[i][text]]),
-        [WORDS, shown.rivals.words[text]],
-      ];
-      for (const [name, nearest] of /** @type {[string, number[]][]} */ (all))
-        lines.push([
-          String(text + 1),
-          title,
-          name,
-          ...nearest.map((each) => shown.poems[each].title),
-        ]);
-    });
-    const content = lines.map((cells) => `${cells.map(inCsv).join(",")}\r\n`).join("");
+    const content = neighboursTable(shown, world());
     const address = URL.createObjectURL(new Blob(["\ufeff", content], { type: "text/csv" }));
     make("a", { href: address, download: "neighbours.csv" }).click();
     setTimeout(() => URL.revokeObjectURL(address), 10_000);

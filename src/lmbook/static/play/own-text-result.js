@@ -1,7 +1,7 @@
 /* What own-text.js shows when a training rests: who predicts a text better that neither has
    read, what both write, where each is surprised, and the model as a file. */
 
-import { button, fixed, heading, make, plural, radios, row } from "./dom.js";
+import { button, controls, fixed, heading, make, megabytes, plural, radios, row } from "./dom.js";
 import { checkpoint, keepOwn } from "./own-model.js";
 import { bitsAt } from "./random.js";
 import { mount as surprise } from "./surprise.js";
@@ -187,7 +187,7 @@ function file({ result, counted, state, config }, context) {
     characters: sizes,
   });
   const status = make("p", { role: "status" });
-  const save = button(`save the model (${(bytes.length / 1e6).toFixed(1)} MB)`, () => {
+  const save = button(`save the model (${megabytes(bytes.length, 1)})`, () => {
     const address = URL.createObjectURL(new Blob([bytes]));
     make("a", { href: address, download: "my-gpt.safetensors" }).click();
     setTimeout(() => URL.revokeObjectURL(address), 1000);
@@ -207,7 +207,7 @@ function file({ result, counted, state, config }, context) {
       make("code", {}, 'load_gpt("my-gpt.safetensors")'),
       " opens it.",
     ),
-    make("p", { class: "play-controls" }, save, use),
+    controls(save, use),
     status,
   ];
 }

@@ -4,6 +4,7 @@
 
 import { Model } from "./engine.js";
 import { Ngrams } from "./ngrams.js";
+import { mean } from "./numbers.js";
 import { alphabetOf, partsOf } from "./own-texts.js";
 import { initial, Trainer } from "./train.js";
 import { draw, nextProbs, randomness, write } from "./writing.js";
@@ -116,14 +117,6 @@ export function* predictions(model, ids) {
     }
   }
 }
-
-/**
- * The mean of numbers; NaN of none.
- *
- * @param {ArrayLike<number>} all
- * @returns {number}
- */
-const mean = (all) => Array.from(all).reduce((a, b) => a + b, 0) / all.length;
 
 /**
  * The 95 % interval of the mean of differences. Neighbouring characters are alike, so the text is

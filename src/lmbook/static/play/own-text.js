@@ -3,7 +3,7 @@
    training is stopped, and another one begins where it stood. */
 
 import source from "worker:./own-text-worker.js";
-import { button, duration, fixed, make, plural, radios } from "./dom.js";
+import { button, controls, duration, fixed, make, plural, radios } from "./dom.js";
 import { resultOf } from "./own-text-result.js";
 import { charactersOf, decodeText, faultOf, MOST } from "./own-texts.js";
 import { startWorker } from "./start-worker.js";
@@ -168,7 +168,7 @@ function textBox(context, changed) {
       {},
       make("label", { class: "lmo-text" }, "Your text", area),
       beginning,
-      make("p", { class: "play-controls" }, file, input, sonnets, another),
+      controls(file, input, sonnets, another),
       note,
     ),
   };
@@ -412,12 +412,5 @@ export function mount(element, data, context) {
     status.textContent = `The training stopped: ${message}.`;
   }
 
-  element.append(
-    box.element,
-    sizes,
-    make("p", { class: "play-controls" }, learn, stop, more),
-    status,
-    going,
-    results,
-  );
+  element.append(box.element, sizes, controls(learn, stop, more), status, going, results);
 }

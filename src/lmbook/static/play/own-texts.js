@@ -1,8 +1,8 @@
 /* Texts that readers bring: bytes become characters, and what cannot be learned is told in
    words. The parts are those of `lmcourse.own_text.parts_of`. */
 
-import { plural } from "./dom.js";
-import { wellFormed } from "./text.js";
+import { count, plural } from "./dom.js";
+import { decodeStrictly, wellFormed } from "./text.js";
 
 const LEAST = 1000; // characters of a text
 export const MOST = 1_000_000; // characters of a text that are learned
@@ -29,10 +29,12 @@ const isStrange = (character) =>
  */
 export function decodeText(bytes) {
   const [first, second] = bytes;
-  if (first === 0xff && second === 0xfe) return { text: decoded("utf-16le", bytes), note: "" };
-  if (first === 0xfe && second === 0xff) return { text: decoded("utf-16be", bytes), note: "" };
+  if (first === 0xff && second === 0xfe)
+    return { text: decodeStrictly("utf-16le", bytes), note: "" };
+  if (first === 0xfe && second === 0xff)
+    return { text: decodeStrictly("utf-16be", bytes), note: "" };
   try {
-    return { text: decoded("utf-8", bytes), note: "" };
+    return { text: decodeStrictly("utf-8", bytes), note: "" };
   } catch {
     const note =
       "The file is not in UTF-8, so it was read as Latin-1. Is a letter wrong? Save the file " +
@@ -40,14 +42,6 @@ export function decodeText(bytes) {
     return { text: new TextDecoder("windows-1252").decode(bytes), note };
   }
 }
-
-/**
- * Read bytes as text; a TypeError if they are none in this encoding.
- *
- * @param {string} encoding
- * @param {Uint8Array} bytes
- */
-const decoded = (encoding, bytes) => new TextDecoder(encoding, { fatal: true }).decode(bytes);
 
 /**
  * The characters that are learned of a text, the first MOST: every line ends in a newline, and the
@@ -107,14 +101,6 @@ export function faultOf(characters) {
     );
   return "";
 }
-
-/**
- * A whole number with commas.
- *
- * @param {number} number
- * @returns {string} "12,000"
- */
-export const count = (number) => number.toLocaleString("en");
 
 /**
  * A text in three: to learn from, to choose by, and to judge by. What is held out are pieces

@@ -1,6 +1,6 @@
 /* plotly: figures in the page's colours, as wide as the page, usable by keyboard. */
 import { arrow, stateOf } from "./dom.js";
-import { keep, name, pressable } from "./keys.js";
+import { name, nowAndAfterChanges, pressable } from "./keys.js";
 import { COLOURS } from "./palette.js";
 
 const NARROW = 520; // pixels: a narrower plot has its legend below it
@@ -256,7 +256,7 @@ export async function plot(canvas, { figure }, { root }) {
     frames: figure.frames || [],
     config: { responsive: true, displaylogo: false, scrollZoom: false },
   });
-  keep(canvas, () => nameParts(/** @type {Plot} */ (canvas)));
+  nowAndAfterChanges(canvas, () => nameParts(/** @type {Plot} */ (canvas)));
   return {
     theme: () => Plotly.relayout(canvas, { template: template(root) }),
     state: stateOf({ ...sliderFields(/** @type {Plot} */ (canvas)) }),

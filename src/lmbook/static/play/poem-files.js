@@ -2,6 +2,7 @@
    as `lmcourse.own_poems.read` and `check` say it. */
 
 import { plural } from "./dom.js";
+import { decodeStrictly } from "./text.js";
 
 const LEAST = 4; // texts, so that each has three others
 const LEAST_OF_A_LABEL = 3; // texts: two are left out at once
@@ -45,16 +46,6 @@ function strip(text) {
   while (end && !NO_SPACE.test(rest[end - 1])) end--;
   return rest.slice(0, end);
 }
-
-/**
- * Read texts from the bytes of a file: a table, if its name ends in .csv or .tsv.
- *
- * @param {Uint8Array} bytes
- * @param {string} name of the file
- * @returns {Poem[]}
- * @throws {Error} which says what is wrong, in which line, and what to do
- */
-export const readPoems = (bytes, name) => poemsOf(decoded(bytes, name), name);
 
 /**
  * A text whose lines all end in a newline, whatever they ended in.
@@ -151,27 +142,19 @@ export function decoded(bytes, name) {
   const mark = first.slice(0, 2);
   if (mark === "\xff\xfe" || mark === "\xfe\xff") {
     try {
-      return decode(mark === "\xff\xfe" ? "utf-16le" : "utf-16be", bytes);
+      return decodeStrictly(mark === "\xff\xfe" ? "utf-16le" : "utf-16be", bytes);
     } catch {
       throw new Error(`${name} begins as UTF-16 and goes on otherwise. Save the file as UTF-8`);
     }
   }
   try {
-    return decode("utf-8", bytes);
+    return decodeStrictly("utf-8", bytes);
   } catch {
     throw new Error(
       `${name}, line ${firstOther(bytes)}: a byte there is no UTF-8. Save the file as UTF-8`,
     );
   }
 }
-
-/**
- * Read bytes as text; a TypeError if they are none in this encoding.
- *
- * @param {string} encoding
- * @param {Uint8Array} bytes
- */
-const decode = (encoding, bytes) => new TextDecoder(encoding, { fatal: true }).decode(bytes);
 
 /**
  * The first line that is no UTF-8, from 1.
@@ -183,7 +166,7 @@ function firstOther(bytes) {
   for (let line = 1; ; line++) {
     const end = bytes.indexOf(10, start);
     try {
-      decode("utf-8", bytes.subarray(start, end < 0 ? bytes.length : end));
+      decodeStrictly("utf-8", bytes.subarray(start, end < 0 ? bytes.length : end));
     } catch {
       return line;
     }

@@ -20,6 +20,7 @@ const LONGEST = 512; // tokens of a text
 const CUT = 40_000; // characters of a text that are cut into tokens
 let views = 0;
 
+/** @import { Client } from "./client.js" */
 /** @import { Poem } from "./poem-files.js" */
 /** @import { Accuracy } from "./poem-numbers.js" */
 
@@ -131,6 +132,39 @@ export function readerOf({ around, most }, context) {
   }
 
   /**
+   * A text as the model reads it, and its IDs.
+   *
+   * @param {Line} line
+   * @param {string} state of the switch
+   * @returns {{ text: string, ids: number[] }}
+   */
+  function asRead(line, state) {
+    if (state === WORLDS.shuffled && tokenizer) return inAnotherOrder(tokenizer, line);
+    return { text: line.poem.text, ids: line.ids };
+  }
+
+  /**
+   * The mean vectors of a text at each level; what was read before is not read again.
+   *
+   * @param {Client} model
+   * @param {number[]} ids of the text
+   * @param {string[]} names of the levels, as `Model.forward` keeps them
+   * @param {boolean} isRandom whether the model has random weights
+   * @returns {Promise<Float64Array[] | null>} null if it was stopped
+   */
+  async function meansOf(model, ids, names, isRandom) {
+    const key = `${isRandom} ${ids}`;
+    const before = known.get(key);
+    if (before) return before;
+    const answer = await model.forward(ids, { keep: names, logits_of: [] }, lane);
+    if (!answer) return null;
+    const { kept: activations } = answer;
+    const means = names.map((name) => meanOf(activations[name].values, activations[name].shape[1]));
+    known.set(key, means);
+    return means;
+  }
+
+  /**
    * Read texts, one after the other, and find what their vectors say.
    *
    * @param {Line[]} lines
@@ -142,8 +176,6 @@ export function readerOf({ around, most }, context) {
     // As it is, the model may have been stopped while it was loaded.
     if (state !== WORLDS.asItIs) isStopped = false;
     const isRandom = state === WORLDS.random;
-    /** @type {string[] | undefined} */
-    const texts = state === WORLDS.shuffled ? [] : undefined;
     reading = isRandom ? openModel("bert", context, SEED) : bert;
     try {
       const { config } = await reading.load();
@@ -151,28 +183,18 @@ export function readerOf({ around, most }, context) {
       for (let layer = 0; layer < config.layers; layer++) names.push(`blocks.${layer}`);
       /** @type {Float64Array[][]} */
       const levels = names.map(() => []);
+      const texts = [];
       for (const line of lines) {
         if (isStopped) return null;
-        let { ids } = line;
-        if (texts && tokenizer) {
-          const mixed = inAnotherOrder(tokenizer, line);
-          ids = mixed.ids;
-          texts.push(mixed.text);
-        }
-        const key = `${isRandom} ${ids}`;
-        let means = known.get(key);
-        if (!means) {
-          const answer = await reading.forward(ids, { keep: names, logits_of: [] }, lane);
-          if (!answer) return null;
-          const { kept: activations } = answer;
-          means = names.map((name) => meanOf(activations[name].values, activations[name].shape[1]));
-          known.set(key, means);
-        }
+        const { text, ids } = asRead(line, state);
+        texts.push(text);
+        const means = await meansOf(reading, ids, names, isRandom);
+        if (!means) return null;
         means.forEach((vector, level) => levels[level].push(vector));
         progress(levels[0].length);
       }
       const world = await worldOf(levels, lines);
-      return world && { ...world, texts };
+      return world && { ...world, texts: state === WORLDS.shuffled ? texts : undefined };
     } finally {
       if (isRandom) reading.end();
       reading = null;

@@ -17,6 +17,7 @@ import {
   WORLDS,
 } from "./dom.js";
 import { Ngrams } from "./ngrams.js";
+import { mean } from "./numbers.js";
 import { reordered } from "./random.js";
 import { readStore, readText } from "./store.js";
 import { readSafetensors, toFloats } from "./weights.js";
@@ -151,12 +152,6 @@ function makeReader(bytes) {
 const SEED = 1; // of the order of shuffled characters
 /** @type {Record<string, string | undefined>} */
 const SIGNS = { "\n": "⏎", " ": "␣" };
-/**
- * The mean of numbers; NaN of none.
- *
- * @type {(all: number[]) => number}
- */
-const mean = (all) => all.reduce((a, b) => a + b, 0) / all.length;
 
 /**
  * What the colour of characters may show: by its name, a function from the results to how strong

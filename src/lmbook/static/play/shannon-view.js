@@ -5,11 +5,13 @@
 import { openModel } from "./client.js";
 import {
   button,
+  controls,
   countField,
   fixed,
   heading,
   learnedSwitch,
   make,
+  megabytes,
   plural,
   row,
   select,
@@ -18,6 +20,7 @@ import {
 } from "./dom.js";
 import { bitsOf, guessLine, LETTERS, letterOf, letterProbs, lettersOf, MOST } from "./guessing.js";
 import { Ngrams } from "./ngrams.js";
+import { mean } from "./numbers.js";
 import { reordered } from "./random.js";
 import { readText, WEIGHTS_FORGOTTEN } from "./store.js";
 import { openTalker } from "./talker-client.js";
@@ -74,18 +77,6 @@ const named = (letter) => (letter === " " ? "the space" : letter);
  * @type {(letter: string) => string}
  */
 const visible = (letter) => (letter === " " ? "␣" : letter);
-/**
- * A number of bytes in whole megabytes, in words.
- *
- * @type {(bytes: number) => string}
- */
-const megabytes = (bytes) => `${Math.round(bytes / 1e6)} MB`;
-/**
- * The mean of numbers; NaN of none.
- *
- * @type {(all: number[]) => number}
- */
-const mean = (all) => all.reduce((a, b) => a + b, 0) / all.length;
 /**
  * How many letters took one guess.
  *
@@ -157,6 +148,93 @@ function takeWritten(text, games, lines) {
 }
 
 /**
+ * A game in which nothing was guessed.
+ *
+ * @returns {Game}
+ */
+const newGame = () => ({ guesses: [], tried: "", isOpen: false });
+
+/**
+ * Make a column of a line: a letter and below it, for the reader and each player, how many guesses
+ * it took.
+ *
+ * @param {string} name the letter
+ * @param {string[]} cells what stands below it
+ * @param {string} [kind] a class
+ */
+const columnOf = (name, cells, kind = "") =>
+  make(
+    "span",
+    { class: `lmq-letter ${kind}` },
+    make("b", {}, name),
+    ...cells.map((cell) =>
+      make("i", { style: `--share: ${Number(cell) ? 1 / Number(cell) : 0}` }, cell || "\u00a0"),
+    ),
+  );
+
+/**
+ * Make the column at the beginning of a line, which has names in place of numbers.
+ *
+ * @param {string[]} names
+ */
+const nameColumn = (names) =>
+  make("span", { class: "lmq-word", "data-ended": "true" }, columnOf("\u00a0", names, "lmq-names"));
+
+/**
+ * Add a column to a line: to its last word, or as a new one if the last has ended. Columns of a
+ * word stay together; a space ends it.
+ *
+ * @param {HTMLElement[]} words one or more, changed
+ * @param {string} name as `columnOf` takes it and what follows
+ * @param {string[]} cells
+ * @param {string} [kind]
+ */
+function put(words, name, cells, kind) {
+  if (words.at(-1)?.dataset.ended) words.push(make("span", { class: "lmq-word" }));
+  const word = /** @type {HTMLElement} */ (words.at(-1));
+  if (name === "␣") word.dataset.ended = "true";
+  word.append(columnOf(name, cells, kind));
+}
+
+/**
+ * Make a row of the results.
+ *
+ * @param {{ name: string } & Guessed} result who guesses; how many guesses each letter took; the
+ *   bits of each letter by the probabilities, none if there are no probabilities
+ */
+function resultRow({ name, guesses, bits }) {
+  const bounds = bitsOf(guesses);
+  return row(
+    name,
+    guesses.length,
+    atOnce(guesses),
+    ...(bounds.lower > bounds.upper
+      ? ["too few letters", ""] // the bounds have not found their order yet
+      : [`${fixed(bounds.lower, 1)} to ${fixed(bounds.upper, 1)}`, range(bounds)]),
+    `${fixed(bounds.low, 1)} to ${fixed(bounds.high, 1)}`,
+    bits.length ? fixed(mean(bits), 1) : "",
+  );
+}
+
+/**
+ * Say how wide the interval of a row is.
+ *
+ * @param {{ name: string, guesses: number[] }} first who guesses, and how many guesses each
+ *   letter took
+ */
+function tellInterval({ name, guesses }) {
+  const { low, high } = bitsOf(guesses);
+  const width = fixed(high - low, 1);
+  const few = guesses.length < FEW ? "Few letters make a wide interval: play more lines. " : "";
+  const whose = name === "you" ? "your" : `${name}’s`;
+  return (
+    `After ${plural(guesses.length, "letter")}, ${whose} interval is ${width} bits wide. ${few}` +
+    "It says how much other letters of such lines could change the two bounds. " +
+    `Whoever knows nothing needs ${fixed(MOST, 2)} bits.`
+  );
+}
+
+/**
  * Mount the view *shannon*: the reader guesses a line letter by letter, and models guess the same
  * letters. A parameter `line` that is a number is the line's position in `data.lines`.
  *
@@ -174,14 +252,8 @@ export function mount(element, data, context) {
   let isHere = false; // whether the model that talks is loaded
   /** @type {Ngrams | undefined} */
   let counts; // n-grams of the Sonnets, once they are loaded
-  /**
-   * Games of all lines in which nothing was guessed.
-   *
-   * @type {() => Game[]}
-   */
-  const anew = () => inOrder.map(() => ({ guesses: [], tried: "", isOpen: false }));
   /** The reader's games with the lines in order, and with shuffled letters. */
-  const games = { inOrder: anew(), mixed: anew() };
+  const games = { inOrder: inOrder.map(newGame), mixed: inOrder.map(newGame) };
   /** @type {Map<string, Guessed>} what the models do, by who, how and which line */
   const known = new Map();
   /** @type {Set<string>} what of that is on its way */
@@ -232,12 +304,6 @@ export function mount(element, data, context) {
   );
   const { loader, status: loadStatus } = loading;
   loader.textContent = LOAD;
-  /**
-   * A row of controls.
-   *
-   * @type {(...parts: (Node | string)[]) => HTMLElement}
-   */
-  const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
   const board = make(
     "div",
     {
@@ -277,7 +343,7 @@ export function mount(element, data, context) {
     name: `counting (${data.order}-grams)`,
     short: "count",
     async read({ before, text }) {
-      counts ??= countSonnets(await readText("sonnets-training", context));
+      counts ??= countIn(await readText("sonnets-training", context), alphabet, data.order);
       const model = counts;
       const all = Array.from(before + text, (character) => alphabet.indexOf(character));
       return guessLine(
@@ -328,16 +394,6 @@ export function mount(element, data, context) {
     },
   };
 
-  /**
-   * Count the n-grams of the Sonnets.
-   *
-   * @param {string} text
-   */
-  function countSonnets(text) {
-    const ids = Array.from(text, (character) => alphabet.indexOf(character));
-    return new Ngrams(ids, alphabet.length, data.order);
-  }
-
   /* Those who guess beside the reader. */
   const players = () => (isHere ? [counting, gpt, talks] : [counting, gpt]);
   /* Whether the switch says that letters are shuffled. */
@@ -358,17 +414,31 @@ export function mount(element, data, context) {
   const mine = () => gamesWith(isMixed());
 
   /**
+   * Whether a player guesses by random weights: counts have no weights.
+   *
+   * @param {Player} player
+   * @param {string} world state of the switch
+   */
+  const isByRandom = (player, world) => world === WORLDS.random && player !== counting;
+
+  /**
+   * A name for what a player guesses in a line.
+   *
+   * @param {Player} player
+   * @param {number} line
+   * @param {string} world state of the switch
+   */
+  const keyOf = (player, line, world) =>
+    [player.short, isByRandom(player, world), world === WORLDS.shuffled, line].join(" ");
+
+  /**
    * What a player guessed in a line; undefined if it is not known.
    *
    * @param {Player} player
    * @param {number} line
    * @param {string} [world] state of the switch, that of now by default
    */
-  const of = (player, line, world = worlds.value) =>
-    known.get(
-      `${player.short} ${world === WORLDS.random && player !== counting} ` +
-        `${world === WORLDS.shuffled} ${line}`,
-    );
+  const of = (player, line, world = worlds.value) => known.get(keyOf(player, line, world));
 
   /**
    * Let a player guess a line, unless that is known or on its way, and draw it; an error is told.
@@ -378,13 +448,14 @@ export function mount(element, data, context) {
    * @param {string} world state of the switch
    */
   async function ask(player, line, world) {
-    const isRandom = world === WORLDS.random && player !== counting; // counts have no weights
-    const mix = world === WORLDS.shuffled;
-    const key = `${player.short} ${isRandom} ${mix} ${line}`;
+    const key = keyOf(player, line, world);
     if (known.has(key) || asked.has(key)) return;
     asked.add(key);
     try {
-      const guessed = await player.read(linesOf(mix)[line], isRandom);
+      const guessed = await player.read(
+        linesOf(world === WORLDS.shuffled)[line],
+        isByRandom(player, world),
+      );
       if (guessed) known.set(key, guessed);
       note.textContent = "";
     } catch (error) {
@@ -508,7 +579,7 @@ export function mount(element, data, context) {
 
   /* Forget what was guessed of this line. */
   function beginAnew() {
-    mine()[chosen] = anew()[chosen];
+    mine()[chosen] = newGame();
     verdict.textContent = "";
     draw();
     entry.focus();
@@ -544,25 +615,7 @@ export function mount(element, data, context) {
    */
   function drawStrip({ text }, { guesses, tried, isOpen }) {
     const who = players();
-    /** @type {HTMLElement[]} */
-    const words = [];
-    /**
-     * Add a column: a letter and below it, for the reader and each player, how many guesses it
-     * took. Columns of a word stay together.
-     *
-     * @type {(name: string, cells: string[], kind?: string) => void}
-     */
-    function put(name, cells, kind = "") {
-      if (!words.length || words.at(-1)?.dataset.ended)
-        words.push(make("span", { class: "lmq-word" }));
-      const word = /** @type {HTMLElement} */ (words.at(-1));
-      if (name === "␣" || kind === "lmq-names") word.dataset.ended = "true";
-      const numbers = cells.map((cell) =>
-        make("i", { style: `--share: ${Number(cell) ? 1 / Number(cell) : 0}` }, cell || "\u00a0"),
-      );
-      word.append(make("span", { class: `lmq-letter ${kind}` }, make("b", {}, name), ...numbers));
-    }
-    put("\u00a0", ["you", ...who.map(({ short }) => short)], "lmq-names");
+    const words = [nameColumn(["you", ...who.map(({ short }) => short)])];
     let shown = "";
     let letterIndex = 0;
     for (const character of text) {
@@ -570,15 +623,15 @@ export function mount(element, data, context) {
       const isMine = letterIndex < guesses.length;
       if (letter !== null && !isMine && !isOpen) break;
       shown += character;
-      if (letter === null) put(character, ["", ...who.map(() => "")]);
+      if (letter === null) put(words, character, ["", ...who.map(() => "")]);
       else {
         const theirs = who.map((player) => String(of(player, chosen)?.guesses[letterIndex] ?? "…"));
-        put(visible(character), [isMine ? String(guesses[letterIndex]) : "–", ...theirs]);
+        put(words, visible(character), [isMine ? String(guesses[letterIndex]) : "–", ...theirs]);
         letterIndex++;
       }
     }
     if (wanted() !== undefined)
-      put("?", [tried ? String(tried.length + 1) : "", ...who.map(() => "")], "lmq-asked");
+      put(words, "?", [tried ? String(tried.length + 1) : "", ...who.map(() => "")], "lmq-asked");
     strip.replaceChildren(...words);
     const end =
       wanted() === undefined
@@ -634,41 +687,7 @@ export function mount(element, data, context) {
         "95 % interval",
         "by its probabilities",
       ),
-      make(
-        "tbody",
-        {},
-        ...some.map(({ name, guesses, bits }) => {
-          const bounds = bitsOf(guesses);
-          return row(
-            name,
-            guesses.length,
-            atOnce(guesses),
-            ...(bounds.lower > bounds.upper
-              ? ["too few letters", ""] // the bounds have not found their order yet
-              : [`${fixed(bounds.lower, 1)} to ${fixed(bounds.upper, 1)}`, range(bounds)]),
-            `${fixed(bounds.low, 1)} to ${fixed(bounds.high, 1)}`,
-            bits.length ? fixed(mean(bits), 1) : "",
-          );
-        }),
-      ),
-    );
-  }
-
-  /**
-   * Say how wide the interval of a row is.
-   *
-   * @param {{ name: string, guesses: number[] }} first who guesses, and how many guesses each
-   *   letter took
-   */
-  function tellInterval({ name, guesses }) {
-    const { low, high } = bitsOf(guesses);
-    const width = fixed(high - low, 1);
-    const few = guesses.length < FEW ? "Few letters make a wide interval: play more lines. " : "";
-    const whose = name === "you" ? "your" : `${name}’s`;
-    return (
-      `After ${plural(guesses.length, "letter")}, ${whose} interval is ${width} bits wide. ${few}` +
-      "It says how much other letters of such lines could change the two bounds. " +
-      `Whoever knows nothing needs ${fixed(MOST, 2)} bits.`
+      make("tbody", {}, ...some.map(resultRow)),
     );
   }
 
@@ -746,6 +765,18 @@ export function mount(element, data, context) {
       draw();
     }),
   };
+}
+
+/**
+ * Count the n-grams of a text.
+ *
+ * @param {string} text
+ * @param {string[]} alphabet the character of each ID
+ * @param {number} order of the n-grams
+ */
+function countIn(text, alphabet, order) {
+  const ids = Array.from(text, (character) => alphabet.indexOf(character));
+  return new Ngrams(ids, alphabet.length, order);
 }
 
 /**

@@ -1,7 +1,7 @@
 /* The view *sorting*: poems, one after the other, to be sorted into the editors' sections by
    the reader, who is compared with the editors and with the model at each level. */
 
-import { button, heading, make, numbersField, row, stateOf } from "./dom.js";
+import { button, controls, heading, make, numbersField, row, stateOf } from "./dom.js";
 
 /**
  * Mount the view *sorting*: one poem after the other, which the reader sorts into a section, and
@@ -25,7 +25,7 @@ export function mount(element, { texts, editors, models, names, levels }) {
   const end = make("div", { role: "status", tabindex: -1 });
   const answers = names.map((name, section) => button(name, () => sort(section)));
   const back = button("Take back", takeBack);
-  element.append(count, text, make("p", { class: "play-controls" }, ...answers, back), end);
+  element.append(count, text, controls(...answers, back), end);
 
   /**
    * Put the poem that is shown into a section, and show the next.

@@ -3,6 +3,7 @@
 
 import {
   announcer,
+  controls,
   fixed,
   heading,
   make,
@@ -224,12 +225,7 @@ export function mount(element, data) {
     "most for another (0 is right)",
   );
   element.append(
-    make(
-      "p",
-      { class: "play-controls" },
-      zeros.label,
-      make("label", {}, "Had it learned nothing? ", worlds),
-    ),
+    controls(zeros.label, make("label", {}, "Had it learned nothing? ", worlds)),
     make(
       "div",
       { class: "play-both" },

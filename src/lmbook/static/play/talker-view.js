@@ -7,14 +7,15 @@ import {
   arrow,
   bar,
   button,
+  controls,
   countField,
   heading,
   learnedSwitch,
   leftOf,
   make,
+  megabytes,
   ownLine,
   percent,
-  plural,
   radios,
   row,
   select,
@@ -26,6 +27,16 @@ import { reordered } from "./random.js";
 import { WEIGHTS_FORGOTTEN } from "./store.js";
 import { openTalker } from "./talker-client.js";
 import { talkerLoader } from "./talker-loader.js";
+import {
+  arrivedTold,
+  attentionTold,
+  headsTold,
+  leftTold,
+  lensTold,
+  mostBehindFirst,
+  nextTold,
+  tooLongTold,
+} from "./talker-sentences.js";
 
 const LONGEST = 2000; // characters of a line
 const COUNT = 80; // tokens that it writes until it is told to go on
@@ -76,30 +87,14 @@ let views = 0;
 
 /** @typedef {"off" | "other"} How a head is changed: switched off, or taken from another text */
 
+/** @typedef {{ place: [layer: number, head: number], how: How }} Changed a head that is changed */
+
 /**
  * A head's name, "LAYER.HEAD".
  *
  * @type {(place: [layer: number, head: number]) => string}
  */
 const key = ([layer, head]) => `${layer}.${head}`;
-/**
- * A number of bytes in whole megabytes, in words.
- *
- * @type {(bytes: number) => string}
- */
-const megabytes = (bytes) => `${Math.round(bytes / 1e6)} MB`;
-
-/**
- * The position of the largest weight behind the first one, which most heads attend to; 0 if
- * there is no other.
- *
- * @param {ArrayLike<number>} weights one or more
- */
-function mostBehindFirst(weights) {
-  let best = weights.length > 1 ? 1 : 0;
-  for (let i = best; i < weights.length; i++) if (weights[i] > weights[best]) best = i;
-  return best;
-}
 
 /**
  * A name for a text, as token IDs, that is read with some heads switched off.
@@ -123,6 +118,96 @@ function shuffledWords(line, keepLast) {
   const mixed = reordered(words, SEED, keepLast && /\S$/.test(line));
   return line.replace(/\S+/g, () => String(mixed.shift()));
 }
+
+/**
+ * Changed heads, in one line: "0.3:off 2.1:other".
+ *
+ * @param {Iterable<Changed>} changed
+ */
+const inLine = (changed) =>
+  Array.from(changed, ({ place, how }) => `${key(place)}:${how}`).join(" ");
+
+/**
+ * The changed heads that a line names.
+ *
+ * @param {string} line as `inLine` makes it; what is no such name is left out
+ * @returns {Changed[]} perhaps of more layers and heads than a model has
+ */
+const headsIn = (line) =>
+  Array.from(line.matchAll(/(\d+)\.(\d+):(off|other)\b/g), ([, layer, head, how]) => ({
+    place: [Number(layer), Number(head)],
+    how: /** @type {How} */ (how),
+  }));
+
+/**
+ * On an arrow key, go from one button to the one before or behind it, and press that.
+ *
+ * @param {any} event of a key, heard by the element around the buttons
+ */
+function goAcross(event) {
+  const moved = arrow(event);
+  if (!moved) return;
+  event.preventDefault();
+  const all = Array.from(event.currentTarget.querySelectorAll("button"));
+  const next = all[all.indexOf(event.target) + moved[0] + moved[1]];
+  next?.focus();
+  next?.click();
+}
+
+/**
+ * Make a turn of a dialogue.
+ *
+ * @param {string} role whose it is: see Turn
+ * @param {string} name of who says it
+ * @param {string} content "" if nothing is said yet
+ */
+const spoken = (role, name, content) =>
+  make(
+    "p",
+    { class: `lmk-${role}` },
+    make("b", {}, name),
+    make("span", { dir: "auto" }, content || "…"),
+  );
+
+/**
+ * Make a text that goes on.
+ *
+ * @param {string} line as the model read it
+ * @param {string} more what was written behind it
+ */
+const continued = (line, more) => make("p", { class: "lmk-assistant" }, line, make("b", {}, more));
+
+/**
+ * Make a row for each of the next tokens: a bar with its probability.
+ *
+ * @param {Likely[]} next
+ * @param {Likely[] | null} whole those of the model with no head changed, which are the marks at
+ *   the bars; null if there are no marks
+ */
+function nextRows(next, whole) {
+  const unchanged = new Map(whole?.map(({ id, share }) => [id, share]));
+  /**
+   * A bar without a mark.
+   *
+   * @param {number} share from 0 to 1
+   */
+  const plain = (share) => make("span", { class: "play-bar", style: `--share: ${share}` });
+  return next.map(({ id, piece, share }) =>
+    row(piece, whole ? bar(share, unchanged.get(id) ?? 0) : plain(share), percent(share, 1)),
+  );
+}
+
+/**
+ * Make the head and the rows of the table of the likeliest tokens after each layer.
+ *
+ * @param {Likely[][]} lens by layer
+ */
+const lensRows = (lens) => [
+  heading("after", "likeliest", "second", "third"),
+  ...lens.map((likeliest, i) =>
+    row(`layer ${i}`, ...likeliest.map(({ piece, share }) => `${piece} ${percent(share)}`)),
+  ),
+];
 
 /**
  * Mount the view *talker*: a conversation with a model, and for the chosen token what the model
@@ -156,7 +241,7 @@ export function mount(element, data, context) {
   /** @type {keyof typeof TABS} */
   let tab = "next";
   let { place, layer, head } = data;
-  /** @type {Map<string, { place: [number, number], how: How }>} */
+  /** @type {Map<string, Changed>} */
   const changed = new Map(); // by layer and head
   /** What the trained model would say first to the text in its own order: `key` is that text and
       the heads that are off (`keyOf`), `top` the IDs of the likeliest first tokens. */
@@ -167,12 +252,6 @@ export function mount(element, data, context) {
 
   /* --- what stands there --- */
 
-  /**
-   * A row of controls.
-   *
-   * @type {(...parts: (Node | string)[]) => HTMLElement}
-   */
-  const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
   const LOAD = `Load the model: ${megabytes(talker.about.bytes)}`;
   const loading = talkerLoader(() => talker, load, stopLoading);
   const { loader, status: loadStatus } = loading;
@@ -297,8 +376,7 @@ export function mount(element, data, context) {
     isHere = true;
     loader.hidden = true;
     forget.hidden = false;
-    const keeps = notKept ? `It is not kept: ${notKept}` : "Your browser keeps it";
-    loadStatus.textContent = `The model is here, in ${megabytes(memory)} of memory. ${keeps}.`;
+    loadStatus.textContent = arrivedTold(memory, notKept);
     draw();
     if (hasLinkQuestion) begin();
   }
@@ -461,9 +539,7 @@ export function mount(element, data, context) {
       drawLog(); // a long text takes seconds before the first token is written
       await write(mine);
     } else if (encoded) {
-      note.textContent =
-        `That is too long: ${plural(encoded.ids.length, "token")}, ` +
-        `and it reads ${room - COUNT} at the most.`;
+      note.textContent = tooLongTold(encoded.ids.length, room - COUNT);
     }
     if (mine === latest) stop.disabled = true;
   }
@@ -506,11 +582,8 @@ export function mount(element, data, context) {
       usual = { key: keyOf(seen.ids.slice(0, seen.read), switchedOff()), top };
       return;
     }
-    const how =
-      answered === WORLDS.random ? "With random weights" : "With your words in another order";
-    remains.textContent =
-      `${how}, of the five tokens with which the model would most likely begin, ` +
-      `${leftOf(usual.top.slice(0, FEW), top.slice(0, FEW))} left.`;
+    const left = leftOf(usual.top.slice(0, FEW), top.slice(0, FEW));
+    remains.textContent = leftTold(answered, left);
   }
 
   /**
@@ -687,21 +760,6 @@ export function mount(element, data, context) {
   /* --- keys --- */
 
   /**
-   * On an arrow key, go from one button to the one before or behind it, and press that.
-   *
-   * @param {any} event of a key, heard by the element around the buttons
-   */
-  function goAcross(event) {
-    const moved = arrow(event);
-    if (!moved) return;
-    event.preventDefault();
-    const all = Array.from(event.currentTarget.querySelectorAll("button"));
-    const next = all[all.indexOf(event.target) + moved[0] + moved[1]];
-    next?.focus();
-    next?.click();
-  }
-
-  /**
    * On an arrow key, choose the token before or behind the chosen one.
    *
    * @param {KeyboardEvent} event
@@ -717,13 +775,6 @@ export function mount(element, data, context) {
   }
 
   /* --- drawing --- */
-
-  /**
-   * A token in quotation marks.
-   *
-   * @param {string} piece
-   */
-  const quoted = (piece) => `“\u2068${piece}\u2069”`; // isolated: Hebrew turns nothing around it
 
   /* Draw all that can change. */
   function draw() {
@@ -745,9 +796,10 @@ export function mount(element, data, context) {
         }),
       ),
     );
-    if (outputs.next) drawBars();
-    else bars.replaceChildren();
-    drawLens();
+    bars.replaceChildren(
+      ...nextRows(outputs.next ?? [], changed.size ? (outputs.whole ?? []) : null),
+    );
+    lens.replaceChildren(...lensRows(outputs.lens ?? []));
     drawSummary();
   }
 
@@ -766,25 +818,15 @@ export function mount(element, data, context) {
       if (role !== "user") return model;
       return isShuffled && i === last ? "You, shuffled" : "You";
     };
-    const shownTurns = turns.map(({ role, content }, i) =>
-      make(
-        "p",
-        { class: `lmk-${role}` },
-        make("b", {}, nameOf(role, i)),
-        make("span", { dir: "auto" }, (i === last ? asRead(content) : content) || "…"),
-      ),
-    );
     if (!readsAsChat && turns.length) {
       const [line, written] = turns;
-      log.replaceChildren(
-        make(
-          "p",
-          { class: "lmk-assistant" },
-          asRead(line.content),
-          make("b", {}, written?.content ?? ""),
-        ),
+      log.replaceChildren(continued(asRead(line.content), written?.content ?? ""));
+    } else {
+      const shownTurns = turns.map(({ role, content }, i) =>
+        spoken(role, nameOf(role, i), i === last ? asRead(content) : content),
       );
-    } else log.replaceChildren(...shownTurns);
+      log.replaceChildren(...shownTurns);
+    }
     log.hidden = !turns.length;
   }
 
@@ -830,85 +872,20 @@ export function mount(element, data, context) {
     panel.replaceChildren(...shown);
   }
 
-  /* The next tokens; where heads are changed, a mark at each bar is the model unchanged. */
-  function drawBars() {
-    const unchanged = new Map((outputs.whole ?? []).map(({ id, share }) => [id, share]));
-    /**
-     * A bar without a mark.
-     *
-     * @param {number} share from 0 to 1
-     */
-    const plain = (share) => make("span", { class: "play-bar", style: `--share: ${share}` });
-    bars.replaceChildren(
-      ...(outputs.next ?? []).map(({ id, piece, share }) =>
-        row(
-          piece,
-          changed.size ? bar(share, unchanged.get(id) ?? 0) : plain(share),
-          percent(share, 1),
-        ),
-      ),
-    );
-  }
-
-  /* Draw the table of the likeliest tokens after each layer. */
-  function drawLens() {
-    lens.replaceChildren(
-      heading("after", "likeliest", "second", "third"),
-      ...(outputs.lens ?? []).map((likeliest, i) =>
-        row(`layer ${i}`, ...likeliest.map(({ piece, share }) => `${piece} ${percent(share)}`)),
-      ),
-    );
-  }
-
   /* Say what the tab shows, in a sentence; while it is not known, what is missing. */
   function drawSummary() {
-    const chosen = quoted(seen.pieces[place]);
+    const chosen = seen.pieces[place];
     const missing = isHere ? "Computing …" : talker.obstacle || "Load the model to see this.";
     const [first] = outputs.next ?? [];
     const sentences = {
-      next: () =>
-        first &&
-        `After ${chosen} the likeliest token is ${quoted(first.piece)}: ` +
-          `${percent(first.share, 1)}.`,
-      lens: () =>
-        outputs.lens && `What the model would say after ${chosen} if it ended after a layer.`,
-      attention: () => outputs.attention && attentionTold(chosen, outputs.attention[head]),
-      heads: () => first && headsTold(first),
+      next: () => first && nextTold(chosen, first),
+      lens: () => outputs.lens && lensTold(chosen),
+      attention: () =>
+        outputs.attention &&
+        attentionTold([layer, head], seen.pieces, place, outputs.attention[head]),
+      heads: () => first && headsTold(changed.size, first, outputs.whole?.[0]),
     };
     summary.textContent = sentences[tab]() || missing;
-  }
-
-  /**
-   * What the chosen head attends to, in a sentence.
-   *
-   * @param {string} own the token that attends, in quotation marks
-   * @param {ArrayLike<number>} weights of all tokens up to that one
-   */
-  function attentionTold(own, weights) {
-    const best = mostBehindFirst(weights);
-    const behind = `most goes to ${quoted(seen.pieces[best])}: ${percent(weights[best])}.`;
-    return (
-      `Head ${head} of layer ${layer}, from ${own}: ` +
-      `the first token gets ${percent(weights[0])}; of the rest ${behind}`
-    );
-  }
-
-  /**
-   * What the changed heads do to the next token, in a sentence.
-   *
-   * @param {Likely} first the likeliest token
-   */
-  function headsTold(first) {
-    const unchanged = outputs.whole?.[0];
-    const now = `the likeliest token is ${quoted(first.piece)}, ${percent(first.share, 1)}`;
-    if (!changed.size) return `No head is changed; ${now}.`;
-    const then = unchanged
-      ? `; before it was ${quoted(unchanged.piece)}, ${percent(unchanged.share, 1)}`
-      : "";
-    return (
-      `${plural(changed.size, "head")} changed: ` +
-      `${now}${then}. The marks are the model unchanged.`
-    );
   }
 
   /* What is read out when something was written. */
@@ -952,14 +929,13 @@ export function mount(element, data, context) {
       () => Number.MAX_SAFE_INTEGER,
     ),
     other,
-    /* Changed heads, in one line: layer.head:off layer.head:other. */
     heads: {
-      get: () => Array.from(changed, ([name, { how }]) => `${name}:${how}`).join(" "),
+      get: () => inLine(changed.values()),
       /* Change the heads that the line names; what is no head of the model is left out. */
       set(line) {
         changed.clear();
-        for (const [, l, h, how] of line.matchAll(/(\d+)\.(\d+):(off|other)\b/g))
-          if (l < layers && h < heads) changed.set(`${+l}.${+h}`, { place: [+l, +h], how });
+        for (const each of headsIn(line))
+          if (each.place[0] < layers && each.place[1] < heads) changed.set(key(each.place), each);
       },
     },
     layer: countField(

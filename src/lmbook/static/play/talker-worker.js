@@ -7,6 +7,7 @@ import { Hooks, placed, softmax } from "./engine.js";
 import { readGguf } from "./gguf.js";
 import { openMemory } from "./kernels.js";
 import { readLlama, turnBits } from "./llama.js";
+import { copyOfRow, largest } from "./numbers.js";
 import { CACHE, checksum } from "./store.js";
 import { shown } from "./tokenizers.js";
 import { demand } from "./weights.js";
@@ -266,15 +267,7 @@ class Talker {
    */
   likeliest(logits, count) {
     const probs = softmax(Float32Array.from(logits));
-    /** @type {number[]} */
-    const best = [];
-    for (let id = 0; id < logits.length; id++) {
-      if (best.length === count && logits[id] <= logits[best[count - 1]]) continue;
-      const rank = best.findIndex((other) => logits[other] < logits[id]);
-      best.splice(rank < 0 ? best.length : rank, 0, id);
-      best.length = Math.min(best.length, count);
-    }
-    return best.map((id) => ({ id, piece: this.shown(id), share: probs[id] }));
+    return largest(logits, count).map((id) => ({ id, piece: this.shown(id), share: probs[id] }));
   }
 
   /**
@@ -358,7 +351,7 @@ function* patching({ model }, { ids, heads }) {
   for (const [layer, head] of heads) {
     const name = `blocks.${layer}.attention.heads`;
     const columns = [head * model.d_head, (head + 1) * model.d_head];
-    const last = rowAt(activations[name].values, ids.length - 1, model.config.d_model);
+    const last = copyOfRow(activations[name].values, ids.length - 1, model.config.d_model);
     patch[name] ??= [];
     patch[name].push({ rows: [0], columns, values: last.slice(...columns) });
   }
@@ -395,31 +388,30 @@ function* states(talker, { ids, off = [], from = null }) {
 }
 
 /**
- * A copy of a row of a matrix.
- *
- * @type {(x: Float32Array, row: number, width: number) => Float32Array}
- */
-const rowAt = (x, row, width) => x.slice(row * width, (row + 1) * width);
-
-/**
- * The TOP likeliest tokens after the token at a place.
+ * The likeliest tokens after the token at a place.
  *
  * @param {Talker} talker
  * @param {Asked} asked
+ * @returns {Generator<unknown, Likely[], any>} pauses after each layer; returns TOP tokens, the
+ *   likeliest first
  */
 function* next(talker, asked) {
   const { model } = talker;
   const { place = 0 } = asked;
   const streams = yield* states(talker, asked);
-  const logits = model.readOut(rowAt(streams[model.config.layers], place, model.config.d_model));
+  const logits = model.readOut(
+    copyOfRow(streams[model.config.layers], place, model.config.d_model),
+  );
   return talker.likeliest(logits, TOP);
 }
 
 /**
- * By layer, the LENS likeliest tokens after the token at a place if the model ended after it.
+ * By layer, the likeliest tokens after the token at a place if the model ended after it.
  *
  * @param {Talker} talker
  * @param {Asked} asked
+ * @returns {Generator<unknown, Likely[][], any>} pauses after each layer; returns LENS tokens for
+ *   each of the layers, the likeliest first
  */
 function* lens(talker, asked) {
   const { model } = talker;
@@ -428,7 +420,7 @@ function* lens(talker, asked) {
   const [, ...streams] = yield* states(talker, asked);
   const byLayer = [];
   for (let layer = 0; layer < streams.length; layer++) {
-    const logits = model.readOut(rowAt(streams[layer], place, d_model));
+    const logits = model.readOut(copyOfRow(streams[layer], place, d_model));
     byLayer.push(talker.likeliest(logits, LENS));
     yield layer;
   }
@@ -436,11 +428,12 @@ function* lens(talker, asked) {
 }
 
 /**
- * The attention weights of each head of a layer from the token at a place to all up to it: (heads,
- * place + 1).
+ * The attention weights of each head of a layer from the token at a place to all up to it.
  *
  * @param {Talker} talker
  * @param {Asked} asked
+ * @returns {Generator<unknown, Float32Array[], any>} pauses after each layer; returns
+ *   (heads, place + 1)
  */
 function* attention(talker, asked) {
   const { model } = talker;

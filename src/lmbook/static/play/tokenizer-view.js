@@ -1,7 +1,18 @@
 /* The view *tokenizer*: a line in characters, our BPE, GPT-2's BPE and BERT's WordPiece.
    `lmcourse.views.tokenizer` gives what it begins with. The vocabularies of GPT-2 and BERT
    are loaded when the line is first changed. */
-import { announcer, arrow, button, make, ownLine, plural, slider, stateOf } from "./dom.js";
+import {
+  announcer,
+  arrow,
+  button,
+  controls,
+  count,
+  make,
+  ownLine,
+  plural,
+  slider,
+  stateOf,
+} from "./dom.js";
 import { decode, readStore, readText } from "./store.js";
 import { letters, wellFormed } from "./text.js";
 import { ByteBPE, Characters, shown, WordPiece } from "./tokenizers.js";
@@ -35,12 +46,6 @@ const RIGHT_TO_LEFT = /^\P{L}*[\p{Script=Hebrew}\p{Script=Arabic}]/u;
 /** @type {Key[]} */
 const KEYS = ["characters", "ours", "gpt2", "bert"];
 
-/**
- * A whole number with commas: "1,000".
- *
- * @type {(number: number) => string}
- */
-const whole = (number) => number.toLocaleString("en");
 /**
  * How many characters a text has.
  *
@@ -94,18 +99,18 @@ export function mount(element, data, context) {
   });
   /** What is said of each piece that is shown. @type {WeakMap<EventTarget, string>} */
   const descriptions = new WeakMap();
-  const rows = /** @type {Record<Key, { count: HTMLElement, strip: HTMLElement }>} */ ({});
+  const rows = /** @type {Record<Key, { total: HTMLElement, strip: HTMLElement }>} */ ({});
   for (const key of KEYS) {
     const name = NAMES[key];
-    const count = make("span");
+    const total = make("span");
     const strip = make("div", { class: "lmc-pieces", role: "group", "aria-label": name });
-    const title = make("p", { class: "lmc-name" }, make("b", {}, name), ": ", count);
-    rows[key] = { count, strip };
+    const title = make("p", { class: "lmc-name" }, make("b", {}, name), ": ", total);
+    rows[key] = { total, strip };
     list.append(make("div", { class: "lmc-row" }, title, strip));
   }
   rows.ours.strip.after(merges.label);
-  const controls = make("p", { class: "play-controls" }, make("label", {}, ids, " show IDs"), turn);
-  if (language.length > 1) controls.prepend(make("label", {}, "The same sentence in ", language));
+  const switches = controls(make("label", {}, ids, " show IDs"), turn);
+  if (language.length > 1) switches.prepend(make("label", {}, "The same sentence in ", language));
   const worlds = make(
     "select",
     { onchange: chooseWorld },
@@ -113,10 +118,10 @@ export function mount(element, data, context) {
     new Option("their letters, shuffled", "shuffled"),
   );
   const question = "Had it learned nothing? Our BPE learned from ";
-  const world = make("p", { class: "play-controls" }, make("label", {}, question, worlds));
+  const world = controls(make("label", {}, question, worlds));
   world.hidden = !data.untrained;
   const left = make("p", { class: "play-muted", role: "status" }); // of what was learned
-  element.append(label, note, controls, world, left, list, detail, live);
+  element.append(label, note, switches, world, left, list, detail, live);
 
   /* --- what it answers to ---------------------------------------------------------- */
 
@@ -199,7 +204,7 @@ export function mount(element, data, context) {
     if (done) {
       const rank = usedRanks[done - 1];
       const joined = `${ours.pair(rank).map(name).join(" + ")} → ${name(ours.mergedIds[rank])}`;
-      const learned = `number ${whole(rank + 1)} of ${whole(ours.merges)} that were learned`;
+      const learned = `number ${count(rank + 1)} of ${count(ours.merges)} that were learned`;
       text = `${done} of ${usedRanks.length}: ${joined} (${learned})`;
     }
     merges.value.textContent = text;
@@ -235,7 +240,7 @@ export function mount(element, data, context) {
       const tokenizer = tokenizers[key];
       if (tokenizer) fill(key, tokenizer.encode(line));
       else if (key !== "characters") {
-        rows[key].count.textContent = missing[key];
+        rows[key].total.textContent = missing[key];
         rows[key].strip.replaceChildren();
       }
     }
@@ -265,23 +270,23 @@ export function mount(element, data, context) {
       descriptions.set(box, `${NAMES[key]}: “${label}”, ${number}`);
       return box;
     });
-    const { count, strip } = rows[key];
+    const { total, strip } = rows[key];
     strip.replaceChildren(...boxes);
     strip.dir = RIGHT_TO_LEFT.test(line) ? "rtl" : "ltr";
     let text = plural(boxes.length, "token");
     if (boxes.length) text += `, ${(size(line) / boxes.length).toFixed(1)} characters each`;
-    if (unknown) text += `, ${whole(unknown)} unknown`;
+    if (unknown) text += `, ${count(unknown)} unknown`;
     const tokenizer = tokenizers[key];
     if (language.value && tokenizer) {
       const english = tokenizer.encode(data.others.English).length;
       text += `; ${(boxes.length / english).toFixed(1)} times the English sentence`;
     }
-    count.textContent = text;
+    total.textContent = text;
   }
 
   /* What is read out: how many tokens each row has. */
   function tell() {
-    return KEYS.map((key) => `${NAMES[key]}: ${rows[key].count.textContent}`).join(". ");
+    return KEYS.map((key) => `${NAMES[key]}: ${rows[key].total.textContent}`).join(". ");
   }
 
   /**

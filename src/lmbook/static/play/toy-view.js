@@ -5,6 +5,7 @@ import {
   announcer,
   arrow,
   button,
+  controls,
   fixed,
   heading,
   make,
@@ -161,9 +162,7 @@ export function mount(element, data) {
   plane.addEventListener("keydown", press);
   plane.addEventListener("touchstart", hold, { passive: false });
   element.append(
-    make(
-      "p",
-      { class: "play-controls" },
+    controls(
       make("label", {}, root, " divide by √2"),
       make("label", {}, causal, " causal mask"),
       make("label", {}, "which hides what stands after ", position),

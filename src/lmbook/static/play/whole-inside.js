@@ -1,8 +1,8 @@
 /* What stands below the picture of the view *whole*: the part that is open, in a sentence, in
    rows with bars, and in numbers on demand. */
 
-import { fixed, heading, make, percent, plural, row } from "./dom.js";
-import { count, quoted } from "./whole-tour.js";
+import { count, fixed, heading, make, percent, plural, row } from "./dom.js";
+import { quoted } from "./text.js";
 
 /** @import { Reading } from "./whole-reading.js" */
 /** @import { Opened } from "./whole-picture.js" */

@@ -2,7 +2,7 @@
    narrow screen in three strips. Each part is a button; one layer is open, the others are
    narrow. */
 
-import { svg } from "./dom.js";
+import { percent, svg } from "./dom.js";
 import { pressable, roving } from "./keys.js";
 
 /** @import { Reading } from "./whole-reading.js" */
@@ -812,9 +812,7 @@ export function makePicture({ open, choose }) {
       const isOpen = layer === opened.layer;
       const height = Math.max(1.5, (28 * share) / most);
       const [[id, probability]] = reading.lens[layer];
-      const text = isOpen
-        ? `“${reading.pieces[id]}” ${Math.round(100 * probability)} %`
-        : reading.pieces[id];
+      const text = isOpen ? `“${reading.pieces[id]}” ${percent(probability)}` : reading.pieces[id];
       const fits = isOpen || 7.5 * text.length < plan.closed;
       const barWidth = Math.min(plan.closed * 0.6, 12);
       return [
@@ -937,11 +935,11 @@ export function makePicture({ open, choose }) {
     return next.slice(0, ANSWERS).flatMap(([id, , share], i) => {
       const y = rowY(i);
       const width = Math.max(1, ((right - left) * share) / most);
-      const percent = `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
+      const written = percent(share, share < 0.0995 ? 1 : 0);
       return [
         label(left - 4, y + 16, clip(pieces[id], plan.words), i ? "lmw-end" : "lmw-end lmw-strong"),
         rect({ x: left, y: y + 4, width, height: 16 }, i ? "lmw-answer" : "lmw-answer lmw-own", 3),
-        label(left + width + 5, y + 16, percent, ""),
+        label(left + width + 5, y + 16, written, ""),
       ];
     });
   }

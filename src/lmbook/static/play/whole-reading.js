@@ -2,6 +2,7 @@
    numbers as `lmcourse.views.whole.read`, and under the same names. */
 
 import { linear, softmax } from "./engine.js";
+import { copyOfRow, largest } from "./numbers.js";
 
 /** @import { Dense, Model } from "./engine.js" */
 
@@ -54,36 +55,11 @@ const ALIKE = 0.99; // of the largest change: what differs by less may be roundi
  */
 
 /**
- * A copy of a row of a matrix.
- *
- * @type {(x: Float32Array, row: number, width: number) => Float32Array}
- */
-const rowOf = (x, row, width) => x.slice(row * width, (row + 1) * width);
-
-/**
  * The length of a vector.
  *
  * @param {Float32Array} x
  */
 const lengthOf = (x) => Math.sqrt(x.reduce((sum, value) => sum + value * value, 0));
-
-/**
- * The positions of the largest numbers, the largest first; of equal ones the first.
- *
- * @param {ArrayLike<number>} numbers
- * @param {number} count how many
- */
-function largest(numbers, count) {
-  /** @type {number[]} */
-  const best = [];
-  for (let i = 0; i < numbers.length; i++) {
-    if (best.length === count && numbers[i] <= numbers[best[count - 1]]) continue;
-    const at = best.findIndex((other) => numbers[other] < numbers[i]);
-    best.splice(at < 0 ? best.length : at, 0, i);
-    best.length = Math.min(best.length, count);
-  }
-  return best;
-}
 
 /**
  * The first numbers of each row.
@@ -106,7 +82,7 @@ const firstOf = (x, d_model) =>
 function columnLengths(matrix, rows, columns) {
   const squares = new Float32Array(columns);
   for (let row = 0; row < rows; row++) {
-    const values = matrix.row ? matrix.row(row) : rowOf(matrix.weight, row, columns);
+    const values = matrix.row ? matrix.row(row) : copyOfRow(matrix.weight, row, columns);
     for (let i = 0; i < columns; i++) squares[i] += values[i] * values[i];
   }
   return squares.map(Math.sqrt);
@@ -143,7 +119,7 @@ function answers(model, x) {
   const { d_model, vocab_size } = model.config;
   const logits = model.readOut(x);
   return Array.from({ length: x.length / d_model }, (_, row) =>
-    softmax(rowOf(logits, row, vocab_size)),
+    softmax(copyOfRow(logits, row, vocab_size)),
   );
 }
 
@@ -207,7 +183,7 @@ export function* readWhole(model, { ids, place }) {
      * @type {(name: string, width?: number) => Float32Array}
      */
     const at = (name, width = d_model) =>
-      rowOf(activations[`blocks.${layer}${name}`].values, place, width);
+      copyOfRow(activations[`blocks.${layer}${name}`].values, place, width);
     const [out, update, raised] = [at(""), at(".attention"), at(".feed_forward")];
     const [own] = answers(model, out);
     reading.weights.push(ofHeads(activations[`blocks.${layer}.attention.weights`].values, heads));
@@ -248,7 +224,7 @@ function added(model, rows, tokens) {
  */
 function ofHeads(weights, heads) {
   const size = weights.length / heads;
-  return Array.from({ length: heads }, (_, head) => rowOf(weights, head, size));
+  return Array.from({ length: heads }, (_, head) => copyOfRow(weights, head, size));
 }
 
 /**

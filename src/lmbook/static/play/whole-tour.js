@@ -1,6 +1,7 @@
 /* The tour of the view *whole*: ten stops, each a sentence or two about the reader's own text. */
 
-import { fixed, percent, plural, WORLDS } from "./dom.js";
+import { count, fixed, percent, plural, WORLDS } from "./dom.js";
+import { quoted } from "./text.js";
 
 /** @import { Reading } from "./whole-reading.js" */
 /** @import { Opened } from "./whole-picture.js" */
@@ -25,20 +26,6 @@ const ENDS = {
   [WORLDS.random]: " All this was random weights: the same machine, but it has learned nothing.",
   [WORLDS.shuffled]: " All this was your text in another order: the same model, and less to read.",
 };
-
-/**
- * A token in quotation marks, isolated: Hebrew turns nothing around it.
- *
- * @type {(piece: string) => string}
- */
-export const quoted = (piece) => `“\u2068${piece}\u2069”`;
-
-/**
- * A whole number with commas: "1,000".
- *
- * @type {(number: number) => string}
- */
-export const count = (number) => number.toLocaleString("en");
 
 /**
  * How many heads a model has, in a sentence.

@@ -7,13 +7,14 @@ import { openModel } from "./client.js";
 import {
   announcer,
   button,
+  controls,
   countField,
   learnedSwitch,
   leftOf,
   make,
+  megabytes,
   ownLine,
   percent,
-  plural,
   radios,
   slider,
   stateOf,
@@ -21,24 +22,26 @@ import {
 } from "./dom.js";
 import { follow } from "./link.js";
 import { OwnClient, offerOwn, ownState, sayOwn } from "./own-model.js";
-import { reordered } from "./random.js";
 import { readText, WEIGHTS_FORGOTTEN } from "./store.js";
 import { openTalker } from "./talker-client.js";
 import { talkerLoader } from "./talker-loader.js";
+import { quoted } from "./text.js";
 import { shown, WordPiece } from "./tokenizers.js";
+import { asked, atEnd, EMPTY, isAlone, mixed, readGap, readLetters } from "./whole-input.js";
 import { inside, PARTS } from "./whole-inside.js";
 import { makePicture } from "./whole-picture.js";
 import { mentioned } from "./whole-reading.js";
-import { quoted, stops, strongestAttention, tellingLayer } from "./whole-tour.js";
+import { stops, strongestAttention, tellingLayer } from "./whole-tour.js";
 
 /** @import { Client } from "./client.js" */
 /** @import { Config } from "./engine.js" */
+/** @import { Asked, Input } from "./whole-input.js" */
 /** @import { Opened } from "./whole-picture.js" */
 /** @import { Reading } from "./whole-reading.js" */
 
 const LONGEST = 2000; // characters of a line that are read
 const ROOM = 40; // tokens of a text, at the most
-const SEED = 1; // of random weights, and of the order of shuffled tokens
+const SEED = 1; // of random weights
 const FEW = 5; // likeliest tokens of which it is told how many are left
 const NAMES = {
   gpt: "GPT: next letter",
@@ -66,20 +69,6 @@ let views = 0;
  */
 
 /**
- * A text as the model is given it: its tokens; the position at which it is asked for a token; what
- * the reader is told of what is left out, or "". With no tokens there is nothing to ask.
- *
- * @typedef {{ ids: number[], place: number, message: string }} Input
- */
-
-/**
- * A number of bytes in whole megabytes, in words.
- *
- * @type {(bytes: number) => string}
- */
-const megabytes = (bytes) => `${Math.round(bytes / 1e6)} MB`;
-
-/**
  * What is known of a model's first text. The weights that Python gives are in thousandths; those
  * of the reader's model are as they are.
  *
@@ -101,6 +90,91 @@ const firstReading = ({ own, reading }) =>
  * @property {Given[]} models
  * @property {Data} [book] what was given for the book's models, if the reader's is shown
  */
+
+/**
+ * The reader's model, and what is known of a text.
+ *
+ * @param {Uint8Array<ArrayBuffer>} own the model, as `asStore` of own-model.js makes it
+ * @param {string} alphabet of the model
+ * @param {number} room the most tokens of a text
+ * @param {string} text
+ * @param {Omit<Reading, "pieces">} reading what the model makes of it
+ * @returns {Given}
+ */
+function givenOf(own, alphabet, room, text, reading) {
+  const letters = Array.from(alphabet);
+  const pieces = Object.fromEntries(mentioned(reading).map((id) => [id, shown(letters[id])]));
+  return {
+    name: "gpt",
+    unit: "letter",
+    store: "",
+    pieces: "",
+    why: "",
+    text,
+    room,
+    alphabet,
+    own,
+    reading: { ...reading, pieces },
+  };
+}
+
+/**
+ * What a changed model says, and, if it is known, what the trained one says of the same text in its
+ * order, and how many of its FEW likeliest tokens are left.
+ *
+ * @param {Reading} result of the changed model
+ * @param {Reading | null} usual of the trained one, of the same text in its order; null if it is
+ *   not known
+ * @param {{ isRandom: boolean, isAlone: boolean, unit: string }} how isRandom: the model has random
+ *   weights, else the text was in another order; isAlone: the text has no other order; unit:
+ *   "letter" or "token"
+ */
+function whatRemains(result, usual, { isRandom, isAlone, unit }) {
+  /**
+   * The likeliest token and its probability, in words.
+   *
+   * @param {Reading} reading
+   */
+  const likeliestOf = ({ next: [[id, , share]], pieces }) =>
+    `${quoted(pieces[id])} (${percent(share)})`;
+  /**
+   * The IDs of the FEW likeliest tokens.
+   *
+   * @param {Reading} reading
+   */
+  const top = ({ next }) => next.slice(0, FEW).map(([id]) => id);
+  const says = isRandom
+    ? `Random weights say ${likeliestOf(result)}`
+    : `With its other tokens in another order, the model says ${likeliestOf(result)}`;
+  if (!isRandom && isAlone)
+    return "There is no other order: more than one token has to stand before the one that is asked.";
+  if (!usual) return `${says}.`;
+  return (
+    `${says}; ${isRandom ? "the trained model says" : "in your order it says"} ` +
+    `${likeliestOf(usual)}. ` +
+    `Of its five likeliest ${unit}s, ${leftOf(top(usual), top(result))} left.`
+  );
+}
+
+/**
+ * Scroll as little as shows a part of the picture below the card; the card first, if it is out of
+ * sight.
+ *
+ * @param {{ y: number, height: number }} box of the part, in pixels from the top of the frame
+ * @param {Element} frame of the picture
+ * @param {Element} card of the tour, above the frame
+ */
+function bringIntoSight({ y, height }, frame, card) {
+  const top = frame.getBoundingClientRect().top + y;
+  const above = card.getBoundingClientRect().bottom;
+  const behaviour = matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth";
+  const room = Math.max(0, innerHeight - 40);
+  if (card.getBoundingClientRect().top < 0 || card.getBoundingClientRect().bottom > innerHeight)
+    card.scrollIntoView({ block: "start", behavior: behaviour });
+  else if (top < above) scrollBy({ top: top - above - 20, behavior: behaviour });
+  else if (top + Math.min(height, room - above) > room)
+    scrollBy({ top: Math.min(top - above - 20, top + height - room), behavior: behaviour });
+}
 
 /**
  * Mount the view *whole*: a model as one picture, from the text to the next token, whose parts open
@@ -158,7 +232,7 @@ export function mount(element, data, context) {
     { class: "lmw-card", role: "group", "aria-label": "Tour", hidden: "", onkeydown: onCardKey },
     cardTitle,
     cardText,
-    make("p", { class: "play-controls" }, back, forth, button("Leave", leaveTour)),
+    controls(back, forth, button("Leave", leaveTour)),
   );
   const layerSlider = slider("open layer", {
     min: 0,
@@ -190,7 +264,7 @@ export function mount(element, data, context) {
     label,
     note,
     offer,
-    make("p", { class: "play-controls" }, tourButton, worldLabel),
+    controls(tourButton, worldLabel),
     remains,
     card,
     frame,
@@ -265,20 +339,7 @@ export function mount(element, data, context) {
     const reading = await reader.when("whole", { ids, place: ids.length - 1 });
     reader.end();
     cancel();
-    const pieces = Object.fromEntries(mentioned(reading).map((id) => [id, shown(letters[id])]));
-    /** @type {Given} */
-    const mine = {
-      name: "gpt",
-      unit: "letter",
-      store: "",
-      pieces: "",
-      why: "",
-      text,
-      room,
-      alphabet,
-      own,
-      reading: { ...reading, pieces },
-    };
+    const mine = givenOf(own, alphabet, room, text, reading);
     element.replaceChildren();
     mount(element, { models: [mine], book: data }, context);
     element.querySelector("textarea")?.focus({ preventScroll: true });
@@ -431,28 +492,38 @@ export function mount(element, data, context) {
     const question = ++questions;
     if (chosen.name === "talker") showWork(true);
     try {
-      if (chosen.name !== "talker") {
-        note.textContent = "";
-        await prepare();
-      }
-      const input = await read();
-      if (chosen !== given || !input) return;
-      note.textContent = input.message;
-      cancel();
-      if (!input.ids.length) return;
-      const isUsualText = asked(input) === asked(usual);
-      // The trained model is asked first: random weights of the large one are made anew each time.
-      const before = isUsual() || isUsualText ? usual : await ask(input, null);
-      if (!before) return;
-      usual = before;
-      const seed = isRandom() ? SEED : null;
-      const result = await ask(worlds.value === WORLDS.shuffled ? mixed(input) : input, seed);
-      if (result && chosen === given) show(result, input);
+      await answerBy(chosen);
     } catch (error) {
       note.textContent = `The model does not answer: ${error.message}`;
     } finally {
       if (question === questions) showWork(false);
     }
+  }
+
+  /**
+   * Show what a model makes of the line, unless another is chosen by then.
+   *
+   * @param {Given} chosen the model, which can be asked
+   */
+  async function answerBy(chosen) {
+    if (chosen.name !== "talker") {
+      note.textContent = "";
+      await prepare();
+    }
+    const input = await read();
+    if (chosen !== given || !input) return;
+    note.textContent = input.message;
+    cancel();
+    if (!input.ids.length) return;
+    const isUsualText = asked(input) === asked(usual);
+    // The trained model is asked first: random weights of the large one are made anew each time.
+    const before = isUsual() || isUsualText ? usual : await ask(input, null);
+    if (!before) return;
+    usual = before;
+    const seed = isRandom() ? SEED : null;
+    const text = worlds.value === WORLDS.shuffled ? mixed(input, given.name) : input;
+    const result = await ask(text, seed);
+    if (result && chosen === given) show(result, input);
   }
 
   /**
@@ -485,131 +556,18 @@ export function mount(element, data, context) {
   }
 
   /**
-   * The tokens that may change places: all before the one that is asked; BERT's all but the gap and
-   * the first and last special token.
-   *
-   * @param {Pick<Input, "ids" | "place">} input
-   * @returns {number[]} their positions
-   */
-  function movable({ ids, place }) {
-    const all = Array.from(ids.keys());
-    if (given.name === "bert") return all.slice(1, -1).filter((position) => position !== place);
-    return all.slice(0, place);
-  }
-
-  /**
-   * Whether a text has no other order: fewer than two different tokens may change places.
-   *
-   * @param {Pick<Input, "ids" | "place">} input
-   */
-  const isAlone = (input) =>
-    new Set(movable(input).map((position) => input.ids[position])).size < 2;
-
-  /**
-   * A text whose movable tokens are in another order, the same each time.
-   *
-   * @param {Input} input
-   * @returns {Input}
-   */
-  function mixed(input) {
-    const positions = movable(input);
-    const ids = [...input.ids];
-    reordered(positions, SEED).forEach((from, i) => {
-      ids[positions[i]] = input.ids[from];
-    });
-    return { ...input, ids };
-  }
-
-  /**
    * The line as the chosen model is given it.
    *
    * @returns {Promise<Input | null>} null if the model that talks cuts it into no tokens now
    */
   async function read() {
     const line = area.value;
-    if (given.name === "gpt") return readLetters(line);
-    if (given.name === "bert") return readGap(line);
-    if (!line) return empty();
+    if (given.name === "gpt") return readLetters(line, given, pressed);
+    if (given.name === "bert")
+      return readGap(line, given, pressed, /** @type {WordPiece} */ (wordPiece));
+    if (!line) return EMPTY;
     const tokens = await talker().tokens({ text: line });
-    return tokens && atEnd(tokens.ids);
-  }
-
-  /* What the model is given of an empty line: nothing. */
-  const empty = () => ({ ids: [], place: 0, message: "Type something: the picture follows." });
-
-  /**
-   * A text that the model goes on with: its last tokens, asked at the one that was pressed or else
-   * at the last.
-   *
-   * @param {number[]} all IDs, one or more
-   * @param {string} [message] what is said of the text before
-   * @returns {Input}
-   */
-  function atEnd(all, message = "") {
-    const ids = all.slice(-given.room);
-    const cut =
-      ids.length < all.length
-        ? `The picture has room for the last ${plural(given.room, "token")}.`
-        : "";
-    const place = Math.min(pressed ?? ids.length - 1, ids.length - 1);
-    return { ids, place, message: `${message}${cut}` };
-  }
-
-  /**
-   * A text of letters, without those that the model does not know.
-   *
-   * @param {string} line
-   * @returns {Input}
-   */
-  function readLetters(line) {
-    const alphabet = Array.from(given.alphabet ?? "");
-    const letters = Array.from(line);
-    const strange = Array.from(new Set(letters.filter((c) => !alphabet.includes(c))), (c) =>
-      quoted(shown(c)),
-    );
-    const ids = letters.map((c) => alphabet.indexOf(c)).filter((id) => id >= 0);
-    const more = strange.length > 8 ? ` and ${strange.splice(8).length} more` : "";
-    const message = strange.length
-      ? `Left out, as it has never read them: ${strange.join(" ")}${more}. `
-      : "";
-    if (!ids.length)
-      return {
-        ...empty(),
-        message: message
-          ? `${message}Nothing is left to read: the picture stays as it was.`
-          : empty().message,
-      };
-    return atEnd(ids, message);
-  }
-
-  /**
-   * A text with a gap: at the token that was pressed; else where the first [MASK] stands; else in
-   * the place of the last word.
-   *
-   * @param {string} line
-   * @returns {Input}
-   */
-  function readGap(line) {
-    const [first, last, mask] = given.around ?? [];
-    const reader = /** @type {WordPiece} */ (wordPiece);
-    const tokens = reader.encode(line);
-    const all = tokens.map(({ id }) => id);
-    if (!all.length) return empty();
-    const some = all.slice(0, given.room - 2);
-    const ids = [first, ...some, last];
-    const gap = ids.indexOf(mask);
-    const wanted = pressed ?? (gap > 0 ? gap : ids.length - 2);
-    const place = Math.max(1, Math.min(wanted, ids.length - 2));
-    let message =
-      some.length < all.length
-        ? `The picture has room for the first ${plural(some.length, "token")}. `
-        : "";
-    if (gap < 0 && pressed === null)
-      message +=
-        "The last word is hidden. Press another token to hide it, or write [MASK] for a gap.";
-    ids[place] = mask;
-    message += ` ${reader.tellUnknown(tokens.slice(0, some.length))}`;
-    return { ids, place, message };
+    return tokens && atEnd(tokens.ids, given.room, pressed);
   }
 
   /**
@@ -629,7 +587,7 @@ export function mount(element, data, context) {
    * Show what a model makes of a text, and what that says beside the trained model.
    *
    * @param {Reading} result
-   * @param {Pick<Input, "ids" | "place">} [input] the text in its order; without it, as it was read
+   * @param {Asked} [input] the text in its order; without it, as it was read
    */
   function show(result, input = result) {
     reading = result;
@@ -638,51 +596,16 @@ export function mount(element, data, context) {
     opened.head = Math.min(opened.head, heads - 1);
     layerSlider.input.max = String(layers - 1);
     if (isUsual()) usual = result;
-    remainder = isUsual() ? "" : whatRemains(result, input);
+    remainder = isUsual()
+      ? ""
+      : whatRemains(result, asked(input) === asked(usual) ? usual : null, {
+          isRandom: isRandom(),
+          isAlone: isAlone(input, given.name),
+          unit: given.unit,
+        });
     remains.textContent = remainder;
     if (stop >= 0) drawStop();
     else draw();
-  }
-
-  /**
-   * A name for a text and the position at which it is asked.
-   *
-   * @param {Pick<Input, "ids" | "place">} input
-   */
-  const asked = ({ place, ids }) => String([place, ...ids]);
-
-  /**
-   * What the changed model says, and, if it is known, what the trained one says of the same text in
-   * its order, and how many of its FEW likeliest tokens are left.
-   *
-   * @param {Reading} result of the changed model
-   * @param {Pick<Input, "ids" | "place">} input the text in its order
-   */
-  function whatRemains(result, input) {
-    /**
-     * The likeliest token and its probability, in words.
-     *
-     * @param {Reading} reading
-     */
-    const likeliestOf = ({ next: [[id, , share]], pieces }) =>
-      `${quoted(pieces[id])} (${percent(share)})`;
-    /**
-     * The IDs of the FEW likeliest tokens.
-     *
-     * @param {Reading} reading
-     */
-    const top = ({ next }) => next.slice(0, FEW).map(([id]) => id);
-    const says = isRandom()
-      ? `Random weights say ${likeliestOf(result)}`
-      : `With its other tokens in another order, the model says ${likeliestOf(result)}`;
-    if (!isRandom() && isAlone(input))
-      return "There is no other order: more than one token has to stand before the one that is asked.";
-    if (asked(input) !== asked(usual)) return `${says}.`;
-    return (
-      `${says}; ${isRandom() ? "the trained model says" : "in your order it says"} ` +
-      `${likeliestOf(usual)}. ` +
-      `Of its five likeliest ${given.unit}s, ${leftOf(top(usual), top(result))} left.`
-    );
   }
 
   /**
@@ -730,7 +653,7 @@ export function mount(element, data, context) {
     stop = Math.max(0, wanted);
     opened = { ...opened, ...tour()[stop].open };
     drawStop();
-    bringIntoSight(tour()[stop].part);
+    bringIntoSight(picture.box(tour()[stop].part), frame, card);
   }
 
   /* Leave the tour, and remember where, unless that is its end. */
@@ -758,24 +681,6 @@ export function mount(element, data, context) {
     const box = picture.box(part);
     const share = (box.x + box.width / 2) / frame.clientWidth;
     card.style.setProperty("--pointer", `${Math.round(100 * share)}%`);
-  }
-
-  /**
-   * Scroll as little as shows a part below the card; the card first, if it is out of sight.
-   *
-   * @param {string} part
-   */
-  function bringIntoSight(/** @type {string} */ part) {
-    const { y, height } = picture.box(part);
-    const top = frame.getBoundingClientRect().top + y;
-    const above = card.getBoundingClientRect().bottom;
-    const behaviour = matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth";
-    const room = Math.max(0, innerHeight - 40);
-    if (card.getBoundingClientRect().top < 0 || card.getBoundingClientRect().bottom > innerHeight)
-      card.scrollIntoView({ block: "start", behavior: behaviour });
-    else if (top < above) scrollBy({ top: top - above - 20, behavior: behaviour });
-    else if (top + Math.min(height, room - above) > room)
-      scrollBy({ top: Math.min(top - above - 20, top + height - room), behavior: behaviour });
   }
 
   /**

@@ -2,8 +2,9 @@
    changes of the support for a section. It shows what the model answered when the page was
    built. */
 
-import { countField, fixed, make, select, slider, stateOf } from "./dom.js";
+import { controls, countField, fixed, make, select, slider, stateOf } from "./dom.js";
 import { pressable, roving } from "./keys.js";
+import { argmax } from "./numbers.js";
 
 const FULL = 60; // hundredths of support at which a colour is full
 
@@ -15,13 +16,6 @@ const FULL = 60; // hundredths of support at which a colour is full
  * @property {number[][]} printed support of the whole text, [level][section], in hundredths
  * @property {number[][][]} said support without each word, [level][word][section], in hundredths
  */
-
-/**
- * The position of the largest number, the first of equals.
- *
- * @type {(values: number[]) => number}
- */
-const argmax = (values) => values.indexOf(Math.max(...values));
 
 /**
  * Mount the view *word removal*: a poem whose words the reader strikes out, coloured by how much
@@ -52,9 +46,7 @@ export function mount(element, { poems, names, levels, first }) {
   const status = make("p", { class: "lmf-told", role: "status" });
   poemChoice.value = String(first);
   element.append(
-    make(
-      "p",
-      { class: "play-controls" },
+    controls(
       make("label", {}, "Poem ", poemChoice),
       make("label", {}, "What speaks for ", sectionChoice),
       levelChoice.label,

@@ -1,6 +1,7 @@
 /* Writing with a model that predicts the next token: probabilities, a draw, one token more. */
 
 import { softmax } from "./engine.js";
+import { argmax } from "./numbers.js";
 
 /** @import { Model } from "./engine.js" */
 
@@ -22,7 +23,7 @@ import { softmax } from "./engine.js";
 export function nextProbs(logits, { temperature = 1, top_k = Infinity, top_p = 1 } = {}) {
   const out = new Float32Array(logits.length);
   if (temperature === 0) {
-    out[likeliest(logits)] = 1;
+    out[argmax(logits)] = 1;
     return out;
   }
   const all = softmax(logits.map((logit) => logit / temperature));
@@ -37,18 +38,6 @@ export function nextProbs(logits, { temperature = 1, top_k = Infinity, top_p = 1
     sum += all[id];
   }
   return out.map((prob) => prob / sum);
-}
-
-/**
- * The position of the largest number, the first of equals; 0 of none.
- *
- * @param {ArrayLike<number>} numbers
- * @returns {number}
- */
-export function likeliest(numbers) {
-  let best = 0;
-  for (let i = 1; i < numbers.length; i++) if (numbers[i] > numbers[best]) best = i;
-  return best;
 }
 
 /**
@@ -68,7 +57,7 @@ function firsts(probs, logits, top_k, top_p) {
    * @param {number[]} ids
    */
   const order = (ids) => ids.sort((a, b) => logits[b] - logits[a] || a - b);
-  const largest = probs[likeliest(logits)];
+  const largest = probs[argmax(logits)];
   for (let least = largest / 1e3; least > 1e-30; least /= 1e3) {
     /** @type {number[]} */
     const ids = [];

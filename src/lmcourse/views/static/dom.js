@@ -76,6 +76,14 @@ export const button = (text, onclick, attributes = {}) =>
   make("button", { type: "button", ...attributes, onclick }, text);
 
 /**
+ * Make a row of controls.
+ *
+ * @param {...Content} parts
+ * @returns {HTMLElement}
+ */
+export const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
+
+/**
  * Make a list to choose from; the value of an option is its position, from 0 on.
  *
  * @param {Content[]} names
@@ -491,14 +499,30 @@ export function fixed(number, digits = 2) {
 export const percent = (share, digits = 0) => `${(100 * share).toFixed(digits)} %`;
 
 /**
+ * Write a whole number with commas.
+ *
+ * @param {number} number
+ * @returns {string} "12,000"
+ */
+export const count = (number) => number.toLocaleString("en");
+
+/**
  * Write a number of things; the plural has an s.
  *
- * @param {number} count
+ * @param {number} number
  * @param {string} noun in the singular
  * @returns {string} "1 token", "2,000 tokens"
  */
-export const plural = (count, noun) =>
-  `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+export const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+
+/**
+ * Write a number of bytes in megabytes.
+ *
+ * @param {number} bytes
+ * @param {number} [digits] after the point
+ * @returns {string} "271 MB", "4.4 MB"
+ */
+export const megabytes = (bytes, digits = 0) => `${(bytes / 1e6).toFixed(digits)} MB`;
 
 /**
  * Write a time, in seconds below 100 of them, else in minutes.

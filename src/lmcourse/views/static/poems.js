@@ -54,7 +54,8 @@ const SHOWN = 3; // neighbours; the others are counted
  */
 const firstLine = (text) => text.split("\n")[0];
 /**
- * The position of the largest number, the first of equals.
+ * The position of the largest number, the first of equals: as in the site's numbers.js, which
+ * notebooks do not have.
  *
  * @type {(values: number[]) => number}
  */
