@@ -5,6 +5,7 @@ import {
   announcer,
   button,
   count,
+  fixed,
   learnedSwitch,
   leftOf,
   make,
@@ -291,7 +292,7 @@ export function mount(element, data, context) {
             "li",
             { style: `--cosine: ${Math.max(0, cosine)}%` },
             wordButton(word),
-            make("span", {}, (cosine / 100).toFixed(2)),
+            make("span", {}, fixed(cosine / 100)),
           ),
         );
         const title = make("p", { class: "lmn-name" }, make("b", {}, name), " ", note);

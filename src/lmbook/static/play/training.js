@@ -3,7 +3,7 @@
    it wrote on the way can be looked at again; until it begins, that of a stored training. */
 
 import source from "worker:./training-worker.js";
-import { button, make, plural, slider, stateOf, svg } from "./dom.js";
+import { button, count, make, plural, slider, stateOf, svg } from "./dom.js";
 import { startWorker } from "./start-worker.js";
 import { readText } from "./store.js";
 
@@ -64,7 +64,7 @@ export function chart(marks, steps) {
   };
   const [low, end] = [HEIGHT - 8, WIDTH - RIGHT];
   root.append(curves.run, curves.now, svg("text", { x: LEFT, y: low }, "step 0"));
-  root.append(svg("text", { x: end, y: low, "text-anchor": "end" }, `step ${steps}`));
+  root.append(svg("text", { x: end, y: low, "text-anchor": "end" }, `step ${count(steps)}`));
   /**
    * Draw a curve anew; a loss above the chart is drawn at its upper end.
    *
