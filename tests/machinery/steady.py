@@ -2,9 +2,9 @@
 
 Parts, of which ``--only PART …`` chooses:
 
-- ``settings``: every notebook compared under ten settings. Seeds of the noise of rounding
-  (``jitter``), numbers of threads, and libraries told to use fewer instructions stand for
-  computers that are not at hand.
+- ``settings``: every notebook compared under nine settings. Seeds of the noise of rounding
+  (``jitter``; `make test` has seed 1), numbers of threads, and libraries told to use fewer
+  instructions stand for computers that are not at hand.
 - ``swap``: the whole book on another BERT and another GPT.
 - ``mutants``: small wrong changes of the mechanisms, which the tests must notice.
 - ``fuzz``: 2,000 damaged files of each kind.
@@ -30,7 +30,7 @@ PLAIN = {"JITTER": "off", "OMP_NUM_THREADS": "1"}
 # As many threads as asked for, also where there are fewer cores; they wait asleep.
 MANY = {"MKL_DYNAMIC": "FALSE", "OMP_WAIT_POLICY": "PASSIVE"}
 SETTINGS = [
-    *({"JITTER": str(seed), "OMP_NUM_THREADS": "1"} for seed in range(1, 6)),
+    *({"JITTER": str(seed), "OMP_NUM_THREADS": "1"} for seed in range(2, 6)),
     PLAIN,
     *(PLAIN | MANY | {"OMP_NUM_THREADS": threads} for threads in ("2", "4")),
     PLAIN | {"ATEN_CPU_CAPABILITY": "default"},
