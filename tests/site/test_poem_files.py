@@ -49,7 +49,11 @@ FILES = {
 READ = """async ([content, name]) => {
   const { decoded, poemsOf } = await import("/play/poem-files.js");
   const bytes = Uint8Array.from(atob(content), (c) => c.charCodeAt(0));
-  try { return poemsOf(decoded(bytes, name), name); } catch (error) { return error.message; }
+  try {
+    return poemsOf(decoded(bytes, name), name);
+  } catch (error) {
+    return error.message;
+  }
 }"""
 
 
