@@ -224,9 +224,9 @@ def train_val_test_split(texts: Sequence[str]) -> Parts:
     Neighbours in a collection are alike: the last tenth of the Sonnets is all about the
     Dark Lady and Cupid. So split, each part has texts from everywhere in the collection.
 
-    It is the split of every collection of poems. One text that does not consist of poems is
-    cut by `lmcourse.own_text.parts_of`, or, where only a validation part is needed, by
-    `lmcourse.gpt.training.split`.
+    The course's models of poems, and the losses that are reported of them, rest on it. One
+    text that does not consist of poems is cut by `lmcourse.own_text.parts_of`, or, where
+    only a validation part is needed, by `lmcourse.gpt.training.split`.
 
     Parameters
     ----------

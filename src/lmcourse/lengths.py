@@ -29,8 +29,8 @@ BUCKETS = 32  # of relative positions
 def sonnet_ids():
     """Return the Sonnets as numbers of characters, for the studies of this module's models.
 
-    All else splits the Sonnets by whole poems (`lmcourse.data.train_val_test_split`). The
-    stored runs learned the first nine tenths, rounded down to a character, where
+    Whole poems (`lmcourse.data.train_val_test_split`) would be the better split. The stored
+    runs learned the first nine tenths, rounded down to a character, where
     `lmcourse.gpt.training.split` rounds up: another split would make them other runs.
 
     Returns

@@ -38,8 +38,8 @@ def parts_of(text):
     something else: a tenth of it for each of the two, but no more than 20,000 characters
     (`HELD_OUT`), in up to ten pieces of 1,000 characters or more.
 
-    It is for any text, of which nobody knows where its poems or chapters end; a collection
-    of poems is split by whole poems (`lmcourse.data.train_val_test_split`).
+    It is for any text, of which nobody knows where its poems or chapters end. Where that is
+    known, `lmcourse.data.train_val_test_split` splits by whole poems.
 
     Parameters
     ----------

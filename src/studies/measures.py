@@ -27,7 +27,7 @@ def extremes(values) -> tuple[float, float]:
     Parameters
     ----------
     values : sequence of float
-        At least one; an array of several dimensions is taken as one row of numbers.
+        At least one, no Tensor; an array of several axes is taken as one row of numbers.
 
     Returns
     -------

@@ -47,7 +47,7 @@ EACH = 6  # how many changes are drawn in a module
 NEEDED = 0.8  # share of the mutants that must be caught
 # A mutant that takes so many times the processor time of the tests without a change, and a
 # minute more, counts as one that never ends.
-ENDLESS = 30
+ENDLESS = 10
 LIMIT = 3000  # seconds of processor time for tests without a change: it ends a hang
 PATIENCE = 10 * LIMIT  # seconds on the clock: a hang, which says nothing of the mutant
 MOST = 6 * 2**30  # bytes that it may fill

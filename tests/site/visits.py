@@ -105,7 +105,7 @@ def new_page(browser, **how):
     Returns
     -------
     Page
-        Playwright's; who opened it closes it.
+        Playwright's. Its caller closes it.
     """
     page = browser.new_page(**how)
     page.set_default_timeout(LOAD)

@@ -3,11 +3,12 @@
 import base64
 import csv
 import json
+import os
 import pickle
 import re
-import stat
 from argparse import Namespace
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -459,7 +460,8 @@ class Table:
             if (folder / name).exists():
                 with (folder / name).open("a"):  # it may be open elsewhere
                     pass
-        self._file = self.part.open("w", newline="", encoding="utf-8")
+        with _rights_of(folder / "grades.csv"):
+            self._file = self.part.open("w", newline="", encoding="utf-8")
         self._writer = csv.DictWriter(self._file, COLUMNS, restval="")
         self._writer.writeheader()
 
@@ -487,18 +489,31 @@ class Table:
         self._file.close()
         self.rows.sort(key=lambda row: row["submission"])
         table = pd.DataFrame(self.rows, columns=list(COLUMNS))
-        _replace(self.folder / "grades.csv", table.to_csv(index=False))
+        path = self.folder / "grades.csv"
+        with _rights_of(path):
+            write_whole(path, table.to_csv(index=False))
         with pd.option_context("display.max_colwidth", None):
             body = table.to_html(index=False, escape=True, border=0)
         head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Grades</title>'
         head += "<style>td { vertical-align: top; padding-right: 1em }</style>"
-        _replace(self.folder / "grades.html", f"{head}{body}</html>\n")
+        path = self.folder / "grades.html"
+        with _rights_of(path):
+            write_whole(path, f"{head}{body}</html>\n")
         self.part.unlink()
 
 
-def _replace(path: Path, text: str) -> None:
-    """Write a table of marks; who may read one that was there may read this one."""
-    rights = stat.S_IMODE(path.stat().st_mode) if path.is_file() else None
-    write_whole(path, text)
-    if rights is not None:
-        path.chmod(rights)
+@contextmanager
+def _rights_of(path: Path) -> Iterator[None]:
+    """Give files that are made inside a ``with`` the rights of an earlier file at ``path``.
+
+    So marks that others could not read are never to be read by them. If there is no such
+    file, new ones have the rights that they always have.
+    """
+    if not path.is_file():
+        yield
+        return
+    earlier = os.umask(0o666 & ~path.stat().st_mode)
+    try:
+        yield
+    finally:
+        os.umask(earlier)

@@ -51,16 +51,15 @@ async function makeReadyForPaper({ name, site, open, patience }) {
       const { x, y, width, height } = e.getBoundingClientRect();
       return `${x} ${y} ${width} ${height}`;
     }).join();
-  /* Wait for two frames: in the second one it is seen what was done for the first. */
-  const frames = () =>
-    new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-  /* Wait until fonts are there and plots have found their places: two frames change none. */
+  /* Wait until fonts are there and plots have found their places: of two looks the second is the
+     same. Plotly answers a new size 100 milliseconds later; a page's timers go off in their order,
+     so a plot that is to be drawn again has begun with it before the second look. */
   const settled = async () => {
     await document.fonts.ready;
     let before = "";
     for (let now = places(); now !== before; now = places()) {
       before = now;
-      await frames();
+      await sleep(300);
     }
   };
   /**

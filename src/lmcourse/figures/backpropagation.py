@@ -424,9 +424,9 @@ def progress(study, copied):
     Returns
     -------
     DataFrame
-        A row for each mark, the steps as its index; means over three decoders: the losses
-        on the sonnets of the training and on new ones, in nats a word, and the share
-        copied of all their five-word sequences, formatted in per cent.
+        A row for each mark, its steps as the index, such as "1,000"; means over three
+        decoders: the losses on the sonnets of the training and on new ones, in nats a word,
+        and the share copied of all their five-word sequences, formatted in per cent.
     """
     rows = []
     for i, step in enumerate(study["settings"]["marks"]):

@@ -167,10 +167,11 @@ def take_step(optimizers, share):
 def split(ids):
     """Divide a corpus: its last tenth is for validation.
 
-    It is for one running text of which no test part is needed, such as tinyshakespeare. A
-    collection of poems is split by `lmcourse.data.train_val_test_split`, since its last
-    tenth may be about something else than the rest; a text of a reader's own, which is also
-    to be judged by, by `lmcourse.own_text.parts_of`.
+    It is for one running text of which no test part is needed, such as tinyshakespeare, and
+    for short trainings that are only watched. Losses that are reported of poems rest on
+    `lmcourse.data.train_val_test_split`, since the last tenth of a collection may be about
+    something else than the rest; those of a reader's own text on
+    `lmcourse.own_text.parts_of`.
 
     ``ids`` : integer Tensor or array (tokens,). Returns the training and the validation
     part, views of it; the validation part is the shorter one by rounding.

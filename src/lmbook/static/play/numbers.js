@@ -1,4 +1,4 @@
-/* What is asked of lists of numbers, in pages and in workers. */
+/* Functions of lists of numbers, for pages and for workers. */
 
 /**
  * The position of the largest number, the first of equals; 0 of none.

@@ -4,7 +4,7 @@
 
 import { Model } from "./engine.js";
 import { Ngrams } from "./ngrams.js";
-import { mean } from "./numbers.js";
+import { largest, mean } from "./numbers.js";
 import { alphabetOf, partsOf } from "./own-texts.js";
 import { initial, Trainer } from "./train.js";
 import { draw, nextProbs, randomness, write } from "./writing.js";
@@ -147,9 +147,7 @@ export function interval(differences) {
  * @returns {Letter}
  */
 function letterOf(probs, id, alphabet) {
-  const likeliest = Array.from({ length: probs.length }, (_, i) => i)
-    .sort((a, b) => probs[b] - probs[a] || a - b)
-    .slice(0, GUESSES);
+  const likeliest = largest(probs, GUESSES);
   const surprise = Math.min(1, -Math.log(probs[id]) / SURPRISED);
   return [100 * probs[id], surprise, likeliest.map((i) => [alphabet[i], 100 * probs[i]])];
 }
