@@ -45,7 +45,7 @@ def test_a_letter_tells_what_was_expected_by_pointer_and_by_key(front):
     assert chosen(front) == (14, "↵", "new line")
     shares = page.locator(".lm-bar .lm-share").all_text_contents()
     assert len(shares) == 5
-    assert shares[-1] == "under 1 %"
+    assert shares[-1] == "under 1\u00a0%"
     slider = page.get_by_role("slider", name="letter by letter")
     slider.press("Home")
     assert chosen(front)[:2] == (0, "A")

@@ -67,9 +67,9 @@ def test_thirty_codes_become_a_distribution(page):
     assert status(page).startswith("30 answers.")
     assert problems(page) == []
     assert [row[2:] for row in counts(page)] == [
-        ["9", "30 %"],
-        ["15", "50 %"],
-        ["6", "20 %"],
+        ["9", "30\u00a0%"],
+        ["15", "50\u00a0%"],
+        ["6", "20\u00a0%"],
     ]
     assert [row[0][:3] for row in counts(page)] == ["a. ", "b. ", "c. "]
     words = page.locator(f"#{TASK} .lm-choose > ol > li > p").all_inner_texts()

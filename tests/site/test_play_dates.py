@@ -61,7 +61,7 @@ def test_it_writes_and_looks_as_the_chapters_model(opened):
     page.get_by_role("button", name="head 3").click()
     _, weights = model.decode(target[:, :-1], *model.encode(source))
     texts = page.locator(".lmd-read small").all_text_contents()
-    shares = [float(text.removesuffix(" %") or 0) for text in texts]
+    shares = [float(text.removesuffix("\u00a0%") or 0) for text in texts]
     assert np.allclose(shares, 100 * weights[-1][0, 3, 6].detach(), atol=0.6)
 
 
@@ -114,7 +114,7 @@ def test_with_random_weights_no_date_is_read_and_the_switch_goes_back(opened):
         worlds.select_option("random weights")
         assert written(page) != day + "end"
         texts = page.locator(".lmd-read small").all_text_contents()
-        assert sum(float(text.removesuffix(" %") or 0) for text in texts) > 90
+        assert sum(float(text.removesuffix("\u00a0%") or 0) for text in texts) > 90
         once = written(page)
         worlds.select_option("as it is")
         worlds.select_option("random weights")

@@ -54,15 +54,13 @@ def use(page):
 
 def heard(page, probs):
     """Wait until the digit and its share are told."""
-    message = (
-        f"It predicts {probs.argmax()}, with a probability of {100 * probs.max():.0f} %"
-    )
+    message = f"It predicts {probs.argmax()}, with a probability of {100 * probs.max():.0f}\u00a0%"
     page.get_by_role("status").filter(has_text=message).wait_for()
 
 
 def shares(page):
     texts = page.locator(".lmd-bars tr td:last-child").all_text_contents()
-    return torch.tensor([float(text.removesuffix(" %")) / 100 for text in texts])
+    return torch.tensor([float(text.removesuffix("\u00a0%")) / 100 for text in texts])
 
 
 def ink(page):
@@ -214,8 +212,8 @@ def test_patches_in_another_order_are_read_as_pytorch_reads_them(opened):
     before = answer(image)[0]
     digit = int(before.argmax())
     assert (
-        f"the probability of {digit} goes from {100 * before[digit]:.0f} % to "
-        f"{100 * shares(page)[digit]:.0f} %"
+        f"the probability of {digit} goes from {100 * before[digit]:.0f}\u00a0% to "
+        f"{100 * shares(page)[digit]:.0f}\u00a0%"
     ) in sentence.text_content()
     assert ink(page) == pytest.approx(image, abs=0.01)  # the paper is as it was drawn
     page.get_by_label("Had it learned nothing?").select_option("as it is")

@@ -210,7 +210,7 @@ def test_in_int8_it_is_as_near_to_itself_as_it_says(browser, tmp_path):
         page = visit.page
         batch = tokenizer()(LINE, return_tensors="pt")
         drift = int8.drift(model(), **batch).max().item()
-        assert f"at most {100 * drift:.1f} %" in offer(page)
+        assert f"at most {100 * drift:.1f}\u00a0%" in offer(page)
         load(page)
         assert "not kept for the next visit" in offer(page)
         assert note(page) == "The model is here: write a line."
@@ -260,7 +260,7 @@ def left(page, how, before, now):
     """The sentence says which share of the attention is where it was."""
     share = 100 * torch.minimum(before, now).sum().item() / len(before)
     match = re.fullmatch(
-        rf"{how}, (\d+) % of the attention in this head goes .*", sentence(page)
+        rf"{how}, (\d+)\s% of the attention in this head goes .*", sentence(page)
     )
     assert abs(int(match[1]) - share) <= 0.6
 

@@ -95,7 +95,9 @@ def by_torch(text, stop):
     for shares in logits.softmax(-1):
         values, ids = shares.sort(descending=True, stable=True)
         names = [SIGNS.get(c, c) for c in tokenizer.decode(ids[:3].tolist())]
-        rows.append([f"{n} {100 * v:.0f} %" for n, v in zip(names, values, strict=False)])
+        rows.append(
+            [f"{n} {100 * v:.0f}\u00a0%" for n, v in zip(names, values, strict=False)]
+        )
     return rows
 
 
@@ -145,7 +147,7 @@ def test_what_is_recorded_of_a_stop_stands_there(opened):
         recorded = results()["stops"][stop]
         rows = page.locator(".lmf-bars tr")
         assert [rows.nth(i).locator("td").last.text_content() for i in range(6)] == [
-            f"{100 * share:.0f} %" for share in recorded["agrees"]
+            f"{100 * share:.0f}\u00a0%" for share in recorded["agrees"]
         ]
         closest = page.locator(".lmf-closest th").text_content()
         assert closest == f"{recorded['closest']}-grams"

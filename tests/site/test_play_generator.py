@@ -68,7 +68,9 @@ def drawn(page):
 
 
 def bars(page):
-    return {c: float(share.removesuffix(" %")) / 100 for c, share in table(page, "bars")}
+    return {
+        c: float(share.removesuffix("\u00a0%")) / 100 for c, share in table(page, "bars")
+    }
 
 
 def wanted(text, temperature=0.8):
@@ -103,7 +105,7 @@ def strongest(weights):
     position = f"{back} {plural(back, 'character')} before the last"
     if back == 0:
         position = "the last itself"
-    return f"{position}, with {100 * weights[best]:.0f} % of its attention"
+    return f"{position}, with {100 * weights[best]:.0f}\u00a0% of its attention"
 
 
 @pytest.mark.parametrize("text", ["O", "\n\nLove is not love\nW"])

@@ -204,7 +204,7 @@ def test_what_is_left_is_counted_at_each_level(opened):
         count = {0: "none is", 1: "one is"}.get(same, f"{same} are")
         expect(sentence).to_contain_text(f"in another order, {count} left of the three")
         match = re.search(
-            r"correctly in (\d+) % .* as it is, in (\d+) %", sentence.inner_text()
+            r"correctly in (\d+)\s% .* as it is, in (\d+)\s%", sentence.inner_text()
         )
         wanted = table.loc[name, ["shuffled words", "right"]]
         for share, each in zip(match.groups(), wanted, strict=True):

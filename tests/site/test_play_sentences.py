@@ -77,7 +77,7 @@ def test_the_reader_s_pair_is_what_transformers_computes(opened):
         assert (torch.tensor(shares) - wanted).abs().max() <= 0.51
         assert [re.match("[a-z]+", row)[0] for row in rows] == nouns
         assert "(named first)" in rows[0]
-        assert f"{shares[tokens.index(nouns[-1])]} %" in rows[-1]
+        assert f"{shares[tokens.index(nouns[-1])]}\u00a0%" in rows[-1]
         page.get_by_role("button", name="next sentence").click()
     assert shown(page)[0] == tokenizer()(BOOK).tokens()  # round again
     assert page.get_by_label("Sentence", exact=True).locator("option").count() == 1 + len(
@@ -209,7 +209,7 @@ def test_words_in_another_order_are_read_once_the_model_is_here(opened):
     chosen = before[0][2]
     wanted = 100 * read[:, now.index(chosen)]
     assert (torch.tensor(shares) - wanted[HEAD]).abs().max() <= 0.51
-    assert f"{shares[now.index('street')]} %" in nouns[1]
+    assert f"{shares[now.index('street')]}\u00a0%" in nouns[1]
     written = torch.empty_like(wanted)
     written[:, order] = wanted
     left(

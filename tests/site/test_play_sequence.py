@@ -68,7 +68,7 @@ def wanted(line, order):
     signs = {" ": "␣", "\n": "⏎"}
     best = np.argsort(-np.maximum(*shares[:2]), kind="stable")[:6]
     names = [signs.get(tokenizer.alphabet[i], tokenizer.alphabet[i]) for i in best]
-    percentages = [[f"{100 * share[i]:.1f} %" for share in shares] for i in best]
+    percentages = [[f"{100 * share[i]:.1f}\u00a0%" for share in shares] for i in best]
     return [[name, *each] for name, each in zip(names, percentages, strict=True)]
 
 

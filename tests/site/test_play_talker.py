@@ -221,7 +221,7 @@ def test_words_in_another_order_are_read_as_python_reads_them(opened):
     assert mixed != line
     assert sorted(mixed.split()) == sorted(line.split())
     name, share = likeliest_first(mixed)
-    assert float(bars(page)[name].removesuffix(" %")) / 100 == pytest.approx(
+    assert float(bars(page)[name].removesuffix("\u00a0%")) / 100 == pytest.approx(
         share, abs=0.02
     )
     left = len(set([*usual][:5]) & set([*bars(page)][:5]))

@@ -29,7 +29,7 @@ def drawn(page):
 
 
 def weights(page):
-    return [int(text.removesuffix(" %")) for text in column(page, -1)]
+    return [int(text.removesuffix("\u00a0%")) for text in column(page, -1)]
 
 
 def column(page, index):
@@ -85,9 +85,9 @@ def test_arrow_keys_move_a_point(opened):
     value_text = opened.page.get_by_role("slider", name="bee").get_attribute(
         "aria-valuetext"
     )
-    assert value_text == f"2.3, 3.0; weight {weights(opened.page)[2]} %"
+    assert value_text == f"2.3, 3.0; weight {weights(opened.page)[2]}\u00a0%"
     live = opened.page.locator("[aria-live=polite]")
-    visits.heard(live, f"bee {weights(opened.page)[2]} %, ")
+    visits.heard(live, f"bee {weights(opened.page)[2]}\u00a0%, ")
 
 
 def place(page, point):
@@ -142,5 +142,5 @@ def test_switches_do_what_they_say(opened):
     page.get_by_label("temperature").fill("2")
     assert weights(page) == wanted(divisor=4)
     page.get_by_role("button", name="Start again").click()
-    assert drawn(page) == [f"{share} %" for share in wanted()]
+    assert drawn(page) == [f"{share}\u00a0%" for share in wanted()]
     assert page.locator("svg b").count() == 0

@@ -244,7 +244,10 @@ def test_random_weights_say_something_else_and_trained_ones_come_back(opened_pag
     assert random != before
     (name, share), *_ = before.items()
     sentence = page.locator(".play-remains").text_content()
-    assert f"the trained model says “\u2068{name}\u2069” ({100 * share:.0f} %)" in sentence
+    assert (
+        f"the trained model says “\u2068{name}\u2069” ({100 * share:.0f}\u00a0%)"
+        in sentence
+    )
     again(page, lambda: worlds.select_option("as it is"))
     assert answer(page) == pytest.approx(before, abs=2e-4)
     assert not page.locator(".play-remains").text_content()
@@ -283,7 +286,9 @@ def test_letters_in_another_order_are_read_as_pytorch_reads_them(opened_page):
     write(page, "Rough winds do shake th")  # the trained model is asked of it, too
     (name, share), *_ = likeliest(page, gpt, "Rough winds do shake th")
     sentence = page.locator(".play-remains").text_content()
-    assert f"in your order it says “\u2068{name}\u2069” ({100 * share:.0f} %)" in sentence
+    assert (
+        f"in your order it says “\u2068{name}\u2069” ({100 * share:.0f}\u00a0%)" in sentence
+    )
     write(page, "aaa")
     assert "There is no other order" in page.locator(".play-remains").text_content()
     again(page, lambda: worlds.select_option("as it is"))
@@ -339,7 +344,7 @@ def test_the_tour_tells_the_reader_s_own_text_by_keys_and_goes_on_where_it_was_l
             page.keyboard.press("ArrowRight")
     (best, share), *_ = answer(page).items()
     assert f"“\u2068{best}\u2069”" in texts[-1]
-    assert f"{100 * share:.0f} %" in texts[-1]
+    assert f"{100 * share:.0f}\u00a0%" in texts[-1]
     assert "15 tokens" in texts[1]
     page.keyboard.press("Escape")  # the focus is in the picture now
     part(page, "next").focus()

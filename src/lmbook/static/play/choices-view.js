@@ -352,7 +352,7 @@ export function mount(element, data, context) {
       `the reward predicts that one correctly ${fixed(right, right % 1 ? 1 : 0)} ` +
       `${right === 1 ? "time" : "times"} in ${rows.length}. A coin would be ` +
       `right ${fixed(rows.length / 2, rows.length % 2 ? 1 : 0)} times on average, ` +
-      `and as often as the reward or more with a probability of ${share} %: ` +
+      `and as often as the reward or more with a probability of ${share}\u00a0%: ` +
       (chance > RARE
         ? "by these properties, the choices tell nothing."
         : "the choices follow something that these properties see.")

@@ -414,7 +414,7 @@ export function mount(canvas, data, context) {
     const most = shares
       .map((share, key) => ({ share, token: sentence.tokens[key] }))
       .sort((a, b) => b.share - a.share);
-    const top = most.slice(0, 3).map(({ share, token }) => `${token} ${share} %`);
+    const top = most.slice(0, 3).map(({ share, token }) => `${token} ${share}\u00a0%`);
     const query = sentence.tokens[state.query];
     summary.textContent = `Head ${state.head}: “${query}” attends to ${top.join(", ")}`;
     nouns.replaceChildren(
@@ -423,7 +423,7 @@ export function mount(canvas, data, context) {
         const name = written(sentence.tokens.slice(start, end)) + (i ? "" : " (named first)");
         return row(
           make("bdi", {}, name),
-          `${share} %`,
+          `${share}\u00a0%`,
           bar(share / 100, (end - start) / tokens.length),
         );
       }),

@@ -39,7 +39,7 @@ const named = (letter) => NAMES[letter] || letter;
  *
  * @type {(share: number) => string}
  */
-const percent = (share) => (share < 1 ? "under 1 %" : `${Math.round(share)} %`);
+const percent = (share) => (share < 1 ? "under 1\u00a0%" : `${Math.round(share)}\u00a0%`);
 
 /**
  * Draw the probability of a letter as a bar.

@@ -207,8 +207,8 @@ export function stops(reading, { name, unit, world }) {
           ? "A last norm brings the vector to a standard size; "
           : "A last small network prepares the vector; ") +
         `then it is compared with all ${count(vocab_size)} tokens. ` +
-        `${word(best)} scores ${logit.toFixed(1)}, ` +
-        `${word(second)} ${otherLogit.toFixed(1)}: these are the logits.`,
+        `${word(best)} scores ${fixed(logit, 1)}, ` +
+        `${word(second)} ${fixed(otherLogit, 1)}: these are the logits.`,
       open: { part: "norm" },
     },
     {

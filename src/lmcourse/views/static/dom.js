@@ -490,13 +490,13 @@ export function fixed(number, digits = 2) {
 }
 
 /**
- * Write a share in per cent.
+ * Write a share in per cent, with a space that does not break.
  *
  * @param {number} share 1 is 100 %
  * @param {number} [digits] after the point
  * @returns {string} "40 %"
  */
-export const percent = (share, digits = 0) => `${(100 * share).toFixed(digits)} %`;
+export const percent = (share, digits = 0) => `${(100 * share).toFixed(digits)}\u00a0%`;
 
 /**
  * Write a whole number with commas.
