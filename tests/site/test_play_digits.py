@@ -54,7 +54,8 @@ def use(page):
 
 def heard(page, probs):
     """Wait until the digit and its share are told."""
-    message = f"It predicts {probs.argmax()}, with a probability of {100 * probs.max():.0f}\u00a0%"
+    share = f"{100 * probs.max():.0f}\u00a0%"
+    message = f"It predicts {probs.argmax()}, with a probability of {share}"
     page.get_by_role("status").filter(has_text=message).wait_for()
 
 
