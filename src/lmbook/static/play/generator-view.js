@@ -124,7 +124,7 @@ function strokes(weights) {
  * @param {string} world the state of the switch, random or shuffled
  * @param {string} left how many, as `leftOf` says it
  */
-function leftTold(world, left) {
+function leftSentence(world, left) {
   const how =
     world === WORLDS.random
       ? "With random weights"
@@ -359,7 +359,7 @@ export function mount(element, data, context) {
       if (result?.logits) usual = { key, top: largest(Array.from(result.logits), FEW) };
     }
     if (usual?.key !== key || worlds.value !== world) return;
-    remains.textContent = leftTold(world, leftOf(usual.top, now));
+    remains.textContent = leftSentence(world, leftOf(usual.top, now));
   }
 
   /**

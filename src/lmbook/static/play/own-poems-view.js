@@ -22,11 +22,11 @@ import { decoded, faultOf, poemsOf, tellCut } from "./poem-files.js";
 import { readerOf } from "./poem-reading.js";
 import {
   howCut,
-  labelsTold,
+  labelsSentence,
   leftOut,
-  leftTold,
+  leftSentence,
   neighboursTable,
-  readTold,
+  readSentence,
   summaryOf,
   WORDS,
 } from "./poem-sentences.js";
@@ -366,7 +366,7 @@ export function mount(element, data, context) {
         rivals: await reader.rivals(lines),
         lines,
       };
-      status.textContent = `${readTold(lines)} ${leftOut(left)}`;
+      status.textContent = `${readSentence(lines)} ${leftOut(left)}`;
       state = WORLDS.asItIs;
       back.hidden = false;
       list(0, trained.levels.length - 1);
@@ -512,10 +512,10 @@ export function mount(element, data, context) {
     summary.textContent =
       `Of the three nearest to ${title} at the level “${levels[levelIndex]}”, ` +
       `${leftOf(counted, near[levelIndex][chosen])} among the three by ${WORDS}.`;
-    remains.textContent = leftTold(shown, state, chosen, levelIndex);
+    remains.textContent = leftSentence(shown, state, chosen, levelIndex);
     const lines = levels.map((name, i) => line(name, near[i][chosen], i === levelIndex)).reverse();
     rows.replaceChildren(...lines, line(WORDS, counted, false));
-    labels.replaceChildren(...labelsTold(world(), shown.rivals, state));
+    labels.replaceChildren(...labelsSentence(world(), shown.rivals, state));
   }
 
   /**

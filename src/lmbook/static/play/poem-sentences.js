@@ -65,10 +65,10 @@ export function leftOut(left) {
  *
  * @param {Line[]} lines
  */
-export function readTold(lines) {
+export function readSentence(lines) {
   const cut = lines.filter(({ isCut }) => isCut).length;
   const short = cut ? ` Of ${plural(cut, "text")} only the beginning was.` : "";
-  return `${plural(lines.length, "text")} were read.${short}${unknownTold(lines)}`;
+  return `${plural(lines.length, "text")} were read.${short}${unknownSentence(lines)}`;
 }
 
 /**
@@ -76,7 +76,7 @@ export function readTold(lines) {
  *
  * @param {Line[]} lines
  */
-function unknownTold(lines) {
+function unknownSentence(lines) {
   const unknown = lines.filter(({ isUnknown }) => isUnknown).length;
   if (unknown === 1)
     return " The model’s vocabulary has no word of one of the texts: of this text it knows only the length.";
@@ -95,7 +95,7 @@ function unknownTold(lines) {
  * @param {number} chosen the text
  * @param {number} level
  */
-export function leftTold(shown, state, chosen, level) {
+export function leftSentence(shown, state, chosen, level) {
   if (state === WORLDS.asItIs) return "";
   const { [WORLDS.asItIs]: usual, [state]: changed } = shown.worlds;
   const { near, accuracy: accuracies, texts: read } = changed;
@@ -133,7 +133,11 @@ const share = ([right, from, to]) =>
  * @param {string} state of the switch
  * @returns {HTMLElement[]} none if the texts have no labels
  */
-export function labelsTold({ levels, accuracy: accuracies }, { accuracy: words, shuffled }, state) {
+export function labelsSentence(
+  { levels, accuracy: accuracies },
+  { accuracy: words, shuffled },
+  state,
+) {
   if (!accuracies || !words || !shuffled) return [];
   const all = levels.map((name, i) => row(name, share(accuracies[i]))).reverse();
   const [top] = accuracies[accuracies.length - 1];

@@ -11,7 +11,7 @@ import { quoted } from "./text.js";
  * @param {number} memory that it takes, in bytes
  * @param {string | null} notKept why the browser does not keep it, or null
  */
-export function arrivedTold(memory, notKept) {
+export function arrivedSentence(memory, notKept) {
   const keeps = notKept ? `It is not kept: ${notKept}` : "Your browser keeps it";
   return `The model is here, in ${megabytes(memory)} of memory. ${keeps}.`;
 }
@@ -22,7 +22,7 @@ export function arrivedTold(memory, notKept) {
  * @param {number} tokens of the text
  * @param {number} most tokens that are read
  */
-export const tooLongTold = (tokens, most) =>
+export const tooLongSentence = (tokens, most) =>
   `That is too long: ${plural(tokens, "token")}, and it reads ${most} at the most.`;
 
 /**
@@ -32,7 +32,7 @@ export const tooLongTold = (tokens, most) =>
  * @param {string} world the state of the switch, random or shuffled
  * @param {string} left how many, as `leftOf` says it
  */
-export function leftTold(world, left) {
+export function leftSentence(world, left) {
   const how = world === WORLDS.random ? "With random weights" : "With your words in another order";
   return `${how}, of the five tokens with which the model would most likely begin, ${left} left.`;
 }
@@ -43,7 +43,7 @@ export function leftTold(world, left) {
  * @param {string} chosen the token before
  * @param {Likely} first the likeliest token
  */
-export const nextTold = (chosen, first) =>
+export const nextSentence = (chosen, first) =>
   `After ${quoted(chosen)} the likeliest token is ${quoted(first.piece)}: ` +
   `${percent(first.share, 1)}.`;
 
@@ -52,7 +52,7 @@ export const nextTold = (chosen, first) =>
  *
  * @param {string} chosen the token before
  */
-export const lensTold = (chosen) =>
+export const lensSentence = (chosen) =>
   `What the model would say after ${quoted(chosen)} if it ended after a layer.`;
 
 /**
@@ -75,7 +75,7 @@ export function mostBehindFirst(weights) {
  * @param {number} place the position of the one that attends
  * @param {ArrayLike<number>} weights of all tokens up to that one
  */
-export function attentionTold([layer, head], pieces, place, weights) {
+export function attentionSentence([layer, head], pieces, place, weights) {
   const best = mostBehindFirst(weights);
   const behind = `most goes to ${quoted(pieces[best])}: ${percent(weights[best])}.`;
   return (
@@ -91,7 +91,7 @@ export function attentionTold([layer, head], pieces, place, weights) {
  * @param {Likely} first the likeliest token
  * @param {Likely} [unchanged] the same with no head changed, if it is known
  */
-export function headsTold(count, first, unchanged) {
+export function headsSentence(count, first, unchanged) {
   const now = `the likeliest token is ${quoted(first.piece)}, ${percent(first.share, 1)}`;
   if (!count) return `No head is changed; ${now}.`;
   const then = unchanged

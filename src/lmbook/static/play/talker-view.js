@@ -28,14 +28,14 @@ import { WEIGHTS_FORGOTTEN } from "./store.js";
 import { openTalker } from "./talker-client.js";
 import { talkerLoader } from "./talker-loader.js";
 import {
-  arrivedTold,
-  attentionTold,
-  headsTold,
-  leftTold,
-  lensTold,
+  arrivedSentence,
+  attentionSentence,
+  headsSentence,
+  leftSentence,
+  lensSentence,
   mostBehindFirst,
-  nextTold,
-  tooLongTold,
+  nextSentence,
+  tooLongSentence,
 } from "./talker-sentences.js";
 
 const LONGEST = 2000; // characters of a line
@@ -376,7 +376,7 @@ export function mount(element, data, context) {
     isHere = true;
     loader.hidden = true;
     forget.hidden = false;
-    loadStatus.textContent = arrivedTold(memory, notKept);
+    loadStatus.textContent = arrivedSentence(memory, notKept);
     draw();
     if (hasLinkQuestion) begin();
   }
@@ -539,7 +539,7 @@ export function mount(element, data, context) {
       drawLog(); // a long text takes seconds before the first token is written
       await write(mine);
     } else if (encoded) {
-      note.textContent = tooLongTold(encoded.ids.length, room - COUNT);
+      note.textContent = tooLongSentence(encoded.ids.length, room - COUNT);
     }
     if (mine === latest) stop.disabled = true;
   }
@@ -583,7 +583,7 @@ export function mount(element, data, context) {
       return;
     }
     const left = leftOf(usual.top.slice(0, FEW), top.slice(0, FEW));
-    remains.textContent = leftTold(answered, left);
+    remains.textContent = leftSentence(answered, left);
   }
 
   /**
@@ -878,12 +878,12 @@ export function mount(element, data, context) {
     const missing = isHere ? "Computing …" : talker.obstacle || "Load the model to see this.";
     const [first] = outputs.next ?? [];
     const sentences = {
-      next: () => first && nextTold(chosen, first),
-      lens: () => outputs.lens && lensTold(chosen),
+      next: () => first && nextSentence(chosen, first),
+      lens: () => outputs.lens && lensSentence(chosen),
       attention: () =>
         outputs.attention &&
-        attentionTold([layer, head], seen.pieces, place, outputs.attention[head]),
-      heads: () => first && headsTold(changed.size, first, outputs.whole?.[0]),
+        attentionSentence([layer, head], seen.pieces, place, outputs.attention[head]),
+      heads: () => first && headsSentence(changed.size, first, outputs.whole?.[0]),
     };
     summary.textContent = sentences[tab]() || missing;
   }
