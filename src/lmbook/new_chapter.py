@@ -77,7 +77,8 @@ def new_chapter(name: str, root: Path = ROOT) -> int:
     Parameters
     ----------
     name : str
-        Such as "my-chapter": small letters, digits and hyphens.
+        Such as "my-chapter": small letters, digits and single hyphens between them, a
+        letter first.
     root : Path
         The repository.
 
@@ -88,11 +89,15 @@ def new_chapter(name: str, root: Path = ROOT) -> int:
         or is taken, or the contents cannot be added to; it prints which.
     """
     if not NAME.fullmatch(name):
-        print(f"error: {name!r} is no name: use small letters, digits and hyphens")
+        print(
+            f"error: {name!r} is no name: use small letters, digits and single hyphens "
+            "between them, a letter first"
+        )
         return 2
     texts = files(name, root)
-    study = root / "src" / "studies" / f"{name.replace('-', '_')}.py"  # of no chapter
-    there = [path for path in [*texts, study] if path.exists()]
+    # Such as studies/depends.py: a package of that name would hide the module.
+    module = root / "src" / "studies" / f"{name.replace('-', '_')}.py"
+    there = [path for path in [*texts, module] if path.exists()]
     try:
         if there or name in pages_in_contents(root):
             print(f"error: {name} exists: {', '.join(map(str, there)) or '_toc.yml'}")

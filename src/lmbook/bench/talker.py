@@ -93,8 +93,9 @@ WAYS = {"course": write_with_ours, "transformers": write_with_theirs}
 def main(*, tokens: int = 100) -> int:
     """Compare ways to run the Llama that talks; print a table and one line of JSON.
 
-    Ways are the course's Llama and that of ``transformers``, and a page in Chromium, which
-    is opened three times (`lmbook.bench.talker_page.write_in_pages`). Of each the table has
+    Ways are the course's Llama and that of ``transformers``, and a page in Chromium in
+    which the model is opened three times, each time in another way
+    (`lmbook.bench.talker_page.write_in_pages`). Of each the table has
     the seconds of loading, the tokens written a second and the memory in MiB.
 
     Parameters

@@ -42,7 +42,7 @@ def make_page(folder: Path) -> None:
 
 
 def write_in_pages(prompt: str, tokens: int) -> dict[str, dict]:
-    """Let the model that talks write in a page of Chromium, in three ways.
+    """Let the model that talks write in a page of Chromium, opened in each of three ways.
 
     "page" is with WebAssembly, and loads the model from a server of this machine; "page,
     kept" is the same once more, with the file that the browser kept; "page, no SIMD"
@@ -58,8 +58,9 @@ def write_in_pages(prompt: str, tokens: int) -> dict[str, dict]:
     Returns
     -------
     dict of str to dict
-        Of each way ``loading`` and ``seconds``, of loading and of writing; ``memory``, in
-        bytes; ``written``, the ids, a list of int.
+        Of each way ``loading``, the seconds of loading; ``seconds``, those of cutting the
+        prompt into tokens and of writing; ``memory``, the bytes of the buffer in which the
+        model lies; ``written``, the ids, a list of int.
     """
     from playwright.sync_api import sync_playwright
 

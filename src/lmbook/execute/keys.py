@@ -240,7 +240,7 @@ def variables_asked_for(log: Path) -> list[str]:
     """Return those of the environment variables `VARIABLES` that a chapter asked for.
 
     ``log`` is the file that ``watch/sitecustomize.py`` wrote while the chapter ran: a name
-    of a variable, or a path that was read, on each line.
+    of a variable, or a path that was read, looked for or listed, on each line.
     """
     lines = log.read_text(encoding="utf-8").split("\n")
     return [name for name in VARIABLES if name in lines]

@@ -470,15 +470,15 @@ class Table:
         return self
 
     def add(self, rows: list[dict]) -> None:
-        """Write the rows of a submission.
+        """Write the rows of a submission to ``grades.part.csv``, and keep them for the end.
 
-        ``rows`` : list of dict, column → text, of `COLUMNS`: "submission", "task",
-        "verdict", "diagnosis" and "judged". A column that a row lacks stays empty; other
-        keys are left out.
+        ``rows`` : list of dict, column → text, as `grade_submission` returns them. Each
+        text is cleaned (`clean_cell`). A column of `COLUMNS` that a row lacks stays empty;
+        other keys are left out.
         """
-        rows = [{key: clean_cell(row.get(key, "")) for key in COLUMNS} for row in rows]
-        self.rows += rows
-        self._writer.writerows(rows)
+        cleaned = [{key: clean_cell(row.get(key, "")) for key in COLUMNS} for row in rows]
+        self.rows += cleaned
+        self._writer.writerows(cleaned)
         self._file.flush()
 
     def __exit__(self, *_):

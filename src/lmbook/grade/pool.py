@@ -136,15 +136,16 @@ def grade_all(paths: list[Path], how) -> Iterator[list[dict]]:
     paths : list of Path
         The notebooks, all below one folder.
     how : callable
-        From a path to its rows, dicts column → text: a `functools.partial` of
+        From a path to its rows: a `functools.partial` of
         `lmbook.grade.marks.grade_submission`, with the named argument ``folder``.
 
     Yields
     ------
     list of dict
-        The rows of one submission, one for each task, or one without a task. Columns are
-        "submission" (the path below the folder), "task", "verdict", "diagnosis" and
-        "judged"; some may be missing.
+        The rows of one submission, one for each task, or one without a task. Each has
+        texts by column: "submission" (the path below the folder), "task", "verdict",
+        "diagnosis" and "judged" ("apart" or "together"); some may be missing. Where the
+        sandbox ended by itself again, they also have ``ended``, True.
     """
     left = dict.fromkeys(paths)
     judge = partial(_grade_unless_interrupted, how)

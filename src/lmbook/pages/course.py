@@ -215,7 +215,10 @@ def parts_in_contents(root: Path = ROOT) -> list[tuple[str, list[str]]]:
     seen = {first}
 
     def new_names(tree: TocTree) -> Iterator[str]:
-        """Yield the pages of a part, and those below them, that no part had before."""
+        """Yield the names of a part's pages, and of those below; add them to ``seen``.
+
+        Names that are in ``seen`` already are left out. ``tree`` : the part.
+        """
         for name in _page_names(tree.items, root):
             if name not in seen:
                 seen.add(name)

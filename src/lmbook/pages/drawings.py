@@ -132,10 +132,11 @@ def _grid_lines(rect: ElementTree.Element) -> ElementTree.Element:
 
 
 def _add_arrow_heads(root: ElementTree.Element, prefix: str) -> ElementTree.Element:
-    """Give every arrow its head; return the heads: ``<defs>`` with a marker of each colour.
+    """Set every arrow's head; return ``<defs>`` with the markers, still to be inserted.
 
-    Arrows are elements of the class "d-arrow". ``root`` : the drawing, changed in place;
-    ``prefix`` : what the markers' ids begin with.
+    Arrows are elements of the class "d-arrow". There is a marker for each colour that they
+    have (`_colour_class`), and one for those that have none. ``root`` : the drawing, which
+    is changed; ``prefix`` : what the markers' ids begin with.
     """
     defs = ElementTree.Element("defs")
     arrows = [part for part in root.iter() if "d-arrow" in part.get("class", "").split()]

@@ -162,7 +162,7 @@ def _limit_warnings(app: Sphinx, config) -> None:
 def setup(app: Sphinx) -> None:
     """Put `_page_reader`, which fills outputs in, in the place of myst-nb's own reader.
 
-    Where one chapter alone was executed, only its warnings are shown.
+    Where one chapter alone was executed, warnings that stand on other pages are left out.
     """
     # The chapter that alone was executed: others may lack outputs, and need not say so.
     app.add_config_value("lmbook_only", "", "", [str])

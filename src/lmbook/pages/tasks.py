@@ -81,15 +81,16 @@ def checks_by_label(page: str) -> dict[str, str]:
 def task_fault(page: str, label: str, classes: list[str]) -> str:
     """Return what is wrong with a task, in words; "" if nothing.
 
-    The task's classes must be kind, minutes and level. If the chapter has checks, one must
-    belong to the task's label, and be of its kind.
+    Behind "exercise" its classes must be kind, minutes and level, in this order;
+    "lm-work" may follow. If the chapter has checks, one must belong to the task's label,
+    and be of its kind.
 
     Parameters
     ----------
     page : str
         The chapter's name.
     label : str
-        The task's, such as "ex-attention-heads".
+        The task's, such as "ex-attention-heads"; underscores count as hyphens.
     classes : list of str
         Such as ``["exercise", "build", "minutes-10", "level-2"]``.
     """

@@ -241,9 +241,9 @@ def digits_file(model) -> bytes:
 
 
 def lstm_file(model) -> bytes:
-    """Return the LSTM of characters as a safetensors file, in float16 as it is stored.
+    """Return the LSTM of characters as a safetensors file in float16, as its checkpoint is.
 
-    The names of its tensors are those of the module. ``model`` :
+    Names of tensors are those of the module's state dict. ``model`` :
     lmcourse.recurrent.CharLSTM.
     """
     return _file({name: x.half() for name, x in model.state_dict().items()}, {})

@@ -330,11 +330,11 @@ def _static_outputs(code: _NotebookCode) -> list[NotebookNode]:
 
 
 def _install_cell(wheel: str) -> NotebookNode:
-    """Return the cell that installs, in Colab, what is missing or too old.
+    """Return the cell that installs, in Colab, what is missing or has the wrong version.
 
     It is the file ``static/first-cell.txt``, with a line for each library of `COLAB_NEEDS`
-    and for `lmcourse`: the version that is enough, and what pip is to install. The cell is
-    folded.
+    and for `lmcourse`: the least version that is enough (of `lmcourse` the only one), and
+    what pip is to install. The cell is folded.
 
     ``wheel`` : a URL, or a path beside the notebook, from which Colab gets the package.
     """

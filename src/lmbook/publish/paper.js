@@ -15,7 +15,7 @@
 async function makeReadyForPaper({ name, site, open, patience }) {
   const article = /** @type {HTMLElement} */ (document.querySelector("article.bd-article"));
   /**
-   * Do something with each element that a selector names.
+   * Do something with each element of the article that a selector names.
    *
    * @template {Element} [Kind=HTMLElement]
    * @param {string} what

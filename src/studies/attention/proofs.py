@@ -417,9 +417,11 @@ def random_endings(page: Page):
     Parameters
     ----------
     page : Page
-        ``random_bert`` is that model; ``leads`` is a function from a model and a list of
-        last words to a dict, last word → the animal's lead, a share of attention;
-        ``by_ending`` holds, for "animals", "places" and "both", such a dict.
+        ``random_bert`` is BERT with the weights of every layer shuffled. ``leads`` is a
+        function from a model and a list of last words to a dict: last word → the animal's
+        lead, that is the share of its attention that "it" gives to the animal less the
+        share for the place. ``by_ending`` holds, for "animals", "places" and "both", such
+        a dict.
 
     Returns
     -------

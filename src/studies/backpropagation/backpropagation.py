@@ -226,20 +226,21 @@ def train_briefly(seed, way, rate, steps):
 
 
 def measure(model, own, held_out, known, group):
-    """Return where the heads of a decoder attend, and its losses.
+    """Return where the heads of a decoder attend, its losses, and perhaps samples.
 
     Parameters
     ----------
     model : lmcourse.numpy_nn.decoder.Decoder
     own : int array of shape (words of the text,)
-        The text that it is trained on.
+        The text that it is trained on, as numbers in the vocabulary.
     held_out : int array of shape (words of the text,)
-        Sonnets that it is not trained on.
+        Sonnets that it is not trained on, in the same way.
     known : int
-        How many words of the vocabulary occur in training; others are left out.
-    group : str
-        The text of the training: "sonnets", "shuffled" or "dealt". Samples are drawn for
-        "sonnets" only.
+        Words with a number below this occur in training. From the held-out text of the
+        heads the others are cut out; of the losses, windows are left out that ask for one.
+    group : {"sonnets", "shuffled", "dealt"}
+        The text of the training; "dealt" is shuffled anew at every step. Samples are drawn
+        for "sonnets" only.
 
     Returns
     -------
@@ -247,7 +248,8 @@ def measure(model, own, held_out, known, group):
         ``looks``: the attention weights of the last of seven words, mean over windows of
         the text of its training, nested lists of shape (layers, heads, 7), the farthest
         word first. ``elsewhere``: the same on held-out sonnets. ``trained``, ``unseen``:
-        the loss on the one text and on the other, in nats a word. ``samples``, of "sonnets"
+        the mean loss of the word after seven, in nats, on its own text and on held-out
+        sonnets. ``samples``, of "sonnets"
         alone: three poems that it writes, a list of str.
     """
     row = {}

@@ -156,14 +156,16 @@ def run(folder, group, seed=0, steps=0, start="", order=0, **tuned):
 
 
 def begin(start, seed):
-    """Return an untrained decoder that begins at the word frequencies, or at random.
+    """Return an untrained decoder that predicts the word frequencies, or one as it is made.
 
     Parameters
     ----------
     start : {"random", "frequencies", "shuffled"}
-        All but "random" begin at the frequencies.
+        "random": the decoder as it is made. Else its word vectors are a tenth as long, and
+        the biases of its output are the logarithms of the words' frequencies in training.
+        "shuffled", which is trained on shuffled words, begins the same.
     seed : int
-        Of the first weights, and of all that is drawn.
+        Of the first weights of the blocks.
 
     Returns
     -------

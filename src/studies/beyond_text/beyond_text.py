@@ -527,8 +527,8 @@ def mixture_loss(training, test):
     Returns
     -------
     float
-        In nats a letter, from letter 12 (`rules.FIRST_JUDGED`) of a sequence on. Distances
-        are 1 to 8 (`rules.REACH`).
+        In nats a letter, from position 12 (`rules.FIRST_JUDGED`, counted from 0) of a
+        sequence on. Distances are 1 to 8 (`rules.REACH`).
     """
     reach = rules.REACH
     from_first_judged = slice(rules.FIRST_JUDGED - reach, None)
@@ -558,7 +558,7 @@ def mixture_loss(training, test):
 
 
 def loss_by_two(training, test, near, far):
-    """Return the loss of a model that knows the letters at two distances before.
+    """Return the loss of counts of a letter given the two at some distances before it.
 
     Parameters
     ----------
@@ -570,8 +570,8 @@ def loss_by_two(training, test, near, far):
     Returns
     -------
     float
-        In nats a letter, from letter 12 (`rules.FIRST_JUDGED`) of a sequence on, rounded to
-        4 decimals.
+        In nats a letter, from position 12 (`rules.FIRST_JUDGED`, counted from 0) of a
+        sequence on, rounded to 4 decimals.
     """
     first = rules.FIRST_JUDGED
     before = 20 * test[:, first - far : -far] + test[:, first - near : -near]

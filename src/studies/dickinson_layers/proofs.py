@@ -963,17 +963,19 @@ def new_neighbours_are_its_own(page: Page):
     over poems.
 
     Of ten the gain is larger than in any of 200 shufflings of the sections, and the share
-    is above that after each untrained layer. The gain's interval is above zero, too, if
-    each section has the same weight, only poems of other volumes are neighbours, or what
-    the poem's length predicts is taken off the vectors; if the mean of all poems is not
-    subtracted, or distances take the place of angles.
+    is above that after the last layer with shuffled weights, for each of five seeds. The
+    gain's interval is above zero, too, if each section has the same weight, only poems of
+    other volumes are neighbours, or what the poem's length predicts is taken off the
+    vectors; if the mean of all poems is not subtracted, or distances take the place of
+    angles.
 
-    Before layer 0 the share is below that of static vectors, and adding the vectors of the
-    positions is enough for that; of five, ten and twenty. From there to the level below the
-    last layer the interval for ten holds zero, and ends within three points of it; so that
-    level is below static vectors, too. Without subtracting the mean, or with distances, no
-    such loss is shown. The last layer's lead over static vectors is below eight points, and
-    for ten the interval begins near zero.
+    Before layer 0 the share of five, ten and twenty is below that of static vectors, and
+    adding the vectors of the positions to these is enough to bring it down. From before
+    layer 0 to before the last layer the change of the share of ten is less than three
+    points, by both ends of its interval, which includes zero; and before the last layer the
+    share is below that of static vectors, too. Without subtracting the mean, or with
+    distances, no such loss is shown. The last layer's lead over static vectors is below
+    eight points; of ten its interval begins below one point.
 
     Parameters
     ----------
@@ -981,14 +983,14 @@ def new_neighbours_are_its_own(page: Page):
         ``model`` and ``tokenizer`` are BERT's, ``texts`` the poems; ``levels`` are the
         poems' vectors, Tensor (levels, poems, d_model): static, before layer 0, after each
         layer; ``sections`` their sections, array of str; ``poems`` are a DataFrame with the
-        volume, ``series``; ``pooled.tokens`` are their lengths in tokens.
+        volume, ``series``; ``pooled.tokens`` are their lengths in tokens, (poems,).
 
     Returns
     -------
     dict
         Shares of ten neighbours that are from the poem's own section: ``static``, with
         static vectors; ``placed``, before layer 0; ``below`` and ``last``, before the last
-        layer and after it; ``blank``, after untrained last layers, the highest;
+        layer and after it; ``blank``, after last layers with shuffled weights, the highest;
         ``random``, by chance. Intervals: ``gain``, last less below; ``lost``, before layer
         0 less static; ``lead`` and ``lead_20``, last less static, of ten and of twenty.
         ``poems``: how many.

@@ -101,9 +101,9 @@ def plan_kind(kind, small):
     -------
     list of dict
         Each has ``group``, "tuning" (with ``rate``) or "vectors" (with ``dates``, how many
-        a source has), and ``kind``, ``steps``, ``seed``. Each kind reads one date in the
-        shorter training; kinds with one vector also in the longer one; LSTMs also two dates
-        in the longer one.
+        dates a text has that is read), and ``kind``, ``steps``, ``seed``. Each kind reads
+        one date in the shorter training; kinds with one vector also in the longer one;
+        LSTMs also two dates in the longer one. Tuning is on one date.
     """
     seeds = SETTINGS["vectors"]
     rates = SETTINGS["rates"]

@@ -216,9 +216,10 @@ def two_dates_need_a_look_back(page):
 
 @proof("The lines are the block; each written token depends on all that was read.")
 def lines_are_the_block(page):
-    """Check that nothing written depends on what comes after it.
+    """Check that the block gives what the page's lines give, and what it depends on.
 
-    In float64; also that every token read may change everything that is written.
+    Nothing that is written changes if its inputs from position 3 on do, but for those
+    positions; every token read changes everything that is written. In float64.
 
     Parameters
     ----------

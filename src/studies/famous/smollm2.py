@@ -683,8 +683,8 @@ def agrees(nouns, preposition, model):
 def was_likelier(texts, model):
     """Return whether *was* is likelier than *were* after each text, a bool array (texts,).
 
-    Of both the first token after a space is compared. ``texts`` : list of str; ``model`` :
-    Llama.
+    Compared are the logits of the first tokens of " was" and " were". ``texts`` : list of
+    str; ``model`` : Llama.
     """
     logits = last_logits(texts, model)[:, first_tokens(["was", "were"])]
     return (logits[:, 0] > logits[:, 1]).numpy()
@@ -698,7 +698,7 @@ ASKED = 4  # words of each kind, for each draw
 
 
 def draws_of(task, small=False):
-    """Return examples of a task, and words to label after each of them.
+    """Draw examples of a task, and other words to label after them, eight times.
 
     Parameters
     ----------
@@ -710,8 +710,9 @@ def draws_of(task, small=False):
     Returns
     -------
     list of (list of (str, str), list of (str, str))
-        Words with their labels: eight examples, four of each label, in a random order; and
-        eight other words that are asked, four of each.
+        Of each draw, words with their labels: the eight examples, four of each label, in a
+        random order; and the eight words that are asked, four of each label, the first
+        label's first.
     """
     rng = np.random.default_rng(0)
     draws = []

@@ -45,7 +45,7 @@ close = torch.testing.assert_close
 def parts_are_whole(page: Page):
     """Check that each sonnet is in one part, and each part has early and late ones.
 
-    Early: among the first twenty; late: after the hundred and fortieth.
+    Early: before the twentieth; late: after the hundred and fortieth.
 
     The corpus is the same after it was made ids and text again.
 
@@ -1156,12 +1156,13 @@ def lines_give_it_away(page: Page):
 
 
 def share_of_length(texts) -> float:
-    """Return which share of the lines of texts has 33 to 53 characters.
+    """Return the share, 0 to 1, of the lines of texts that have 33 to 53 characters.
 
     Parameters
     ----------
     texts : sequence of str
-        Their first and last lines may have been cut and do not count.
+        The first and the last line of each may have been cut and do not count; nor do
+        empty lines.
     """
     lengths = [len(line) for text in texts for line in text.split("\n")[1:-1] if line]
     low, high = MIDDLE

@@ -272,8 +272,9 @@ def rows_shuffled(page):
 def bert_has_waves(page):
     """Compare mean cosines in each quarter of the table: 6 with 3 apart, 12 with 9 apart.
 
-    It holds with the mean row subtracted. Each gap is more than twice the range of the
-    mean cosines, 3 to 12 apart, of the whole table with its rows shuffled, for three seeds.
+    Rows six apart are more alike than three apart, and twelve than nine, also with the
+    quarter's mean row subtracted. Each gap is more than twice the range of the mean cosines
+    at 3 to 12 apart of the whole table with its rows shuffled, over three seeds together.
     In the table of our GPT rows three apart are less alike than rows six apart, too.
 
     Parameters

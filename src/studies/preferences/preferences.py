@@ -373,7 +373,8 @@ class Runs:
 
         An echo is a word that begins with the same letter as another word of its line. Of
         four answers to a request, the one with the most echoes is preferred to the one with
-        the fewest; if all have equally many, they make no pair.
+        the fewest; if all have equally many, they make no pair. A request, such as "(T)"
+        and a new line, asks for a line that begins with a letter.
 
         Parameters
         ----------
@@ -386,15 +387,14 @@ class Runs:
             - ``ways``: list of dict. ``way`` is the name: "reference", "best of four",
               "DPO", "DPO, too far" (at four times the rate), "filtered, RATE" (fine-tuned
               on the best of four), "equal lengths" (DPO on pairs of nearly equal length) or
-              "choices at random" (DPO on pairs in random order). ``steps``, of a whole run
-              of it. Means of its answers: ``echoes`` a line and what else `counted`
-              returns; ``obeyed``, the share that begin with the letter asked for;
-              ``losses``, a dict, ``text`` and ``answers``, in nats a character; ``kl`` from
-              the reference, in nats an answer (missing of "best of four"),
+              "choices at random" (DPO on the same pairs, of which either may be the
+              preferred one). ``steps``: of training in a whole run. What it was measured to
+              do (`measured`, `measured_best`): means of its answers, ``losses``, and ``kl``
+              from the reference, in nats an answer (missing of "best of four"),
             - ``pairs``: how many there were, a dict, "DPO" (any lengths) and "equal
               lengths",
             - ``lines``: dict, "before", "after DPO", "four times the rate" or "choices at
-              random" → the first ten answers of that model.
+              random" → the first ten answers of that model to the requests that judge it.
         """
         count = self.part(SETTINGS["groups"])
         requests, groups = self.groups(reference, count, 4, 2000 + self.seed)

@@ -250,6 +250,8 @@ def reference_stays(page: Page):
 def choices_at_random(page: Page):
     """Choices made at random.
 
+    It is the null of what is found of DPO: a world where the choices say nothing.
+
     Parameters
     ----------
     page : Page

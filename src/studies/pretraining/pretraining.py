@@ -212,7 +212,8 @@ def run(folder, group, **setting):
 def pretrain(tokenizer, seed, steps, rate, dropout, measure):
     """Train an encoder of one block on the training poems, to fill in hidden tokens.
 
-    Beside the tokenizer's ids it has some for sentinels, which an encoder does not use.
+    The model's vocabulary ends with ids of sentinels, which the tokenizer does not have and
+    an encoder does not use. Nothing is returned: ``measure`` sees the model.
 
     Parameters
     ----------
@@ -224,7 +225,7 @@ def pretrain(tokenizer, seed, steps, rate, dropout, measure):
     rate : float
         The learning rate.
     dropout : float
-        The share of activations that is zeroed in training.
+        The share of each block's updates that is zeroed in training.
     measure : callable
         Called with the model, a `Family`, and the number of steps taken: before the first
         step, and after each.

@@ -195,16 +195,19 @@ def sizes():
 
 
 def gap(results, one, other):
-    """Return the 95 % interval of the difference of two models' shares, on characters.
+    """Return the 95 % interval of the difference of two models' shares of right passages.
+
+    The passages are of characters, and each poem's counts are first averaged over seeds.
 
     Parameters
     ----------
     results : dict of str to list of dict
         Group → outcomes of its runs. Those of "character", one a seed: ``kind``, the model;
         ``shuffled``, bool; ``right``, list of int, how many passages of each test poem are
-        right. ``results["sizes"][0]["character"]`` is how many passages each has.
+        right. ``results["sizes"][0]["character"]`` is how many passages each test poem has.
     one, other : (str, bool)
-        A kind of model, and whether its passages are shuffled.
+        A kind of model, and whether the characters of each passage are shuffled, in
+        training and test.
 
     Returns
     -------

@@ -94,16 +94,16 @@ def log_variables(log: str, names: set[str]) -> None:
     environment = type(os.environ)
 
     def logging(method):
-        """Return a method of `os.environ` that also logs which variable is asked for.
+        """Return a method of `os.environ` that first logs the variable, if it is watched.
 
         ``method`` : callable from the environment, the variable's name and maybe a default.
         """
 
         def log_and_call(self, key, *arguments, **options):
-            """Log the variable the first time that it is asked for, then call the method.
+            """Log a variable of ``names`` and take it out of them, then call the method.
 
-            ``key`` : str, its name; ``arguments`` and ``options``, such as a default, are
-            handed on.
+            ``self`` : `os.environ`; ``key`` : str, the variable's name; ``arguments`` and
+            ``options``, such as a default, are handed on.
             """
             if key in names:
                 names.discard(key)

@@ -65,8 +65,9 @@ export function mount(element, data) {
   let model = data; // or one of the others, as the switch says
   /** @type {string | null} */
   let off = null; // the part that is switched off
+  // Of each layer the parts that were clicked, or shown by "Show all".
   /** @type {Set<string>[]} */
-  const known = data.layers.map(() => new Set()); // parts that were clicked, of each layer
+  const known = data.layers.map(() => new Set());
   const layer = select(
     data.layers.map((_, i) => `layer ${i}`),
     () => {
@@ -172,9 +173,10 @@ export function mount(element, data) {
     return most[0] === part ? "Of those clicked in this layer it is missed most." : "";
   }
 
-  /* Say what became of the loss in the changed model, and how many of the clicked parts that the
-     model as it is misses (the interval lies above 0) it misses at least half as much; nothing if
-     the switch says "as it is". */
+  /* Say what random weights, or shuffled letters, make of the loss. Of the parts that are shown and
+     that are missed in the model as it is (the interval lies above 0), say also how many are now
+     missed at least half as much, again with an interval above 0. Say nothing if the switch says
+     "as it is". */
   function tellLeft() {
     if (worlds.value === WORLDS.asItIs) {
       remains.textContent = "";

@@ -400,10 +400,12 @@ export function mount(element, data, context) {
     product(direction, unitAt(states, width, position)) - middle;
 
   /**
-   * Say how many leans are on the same side as in the trained model, the words in their order.
+   * Say how many bars, of all levels and occurrences of the word, still point to the side (verbs
+   * or nouns) to which they point when the trained model reads the words in their own order. A bar
+   * that then pointed to neither side is never counted.
    *
-   * @param {Data["told"]} before of the trained model
-   * @param {Data["told"]} now
+   * @param {Data["told"]} before of each level its name and the leans, in the trained model
+   * @param {Data["told"]} now the same with random weights, or with the words in another order
    */
   function tellLeft(before, now) {
     /**
@@ -412,11 +414,13 @@ export function mount(element, data, context) {
      * @type {(rows: Data["told"]) => string[]}
      */
     const sides = (rows) => rows.flatMap(([, ...leans]) => leans.map(sideOf));
-    const others = sides(now);
-    const all = sides(before);
-    const same = all.filter((side, i) => side !== "neither" && side === others[i]).length;
+    const sidesNow = sides(now);
+    const sidesBefore = sides(before);
+    const same = sidesBefore.filter(
+      (side, i) => side !== "neither" && side === sidesNow[i],
+    ).length;
     remains.textContent =
-      `${changedHow(worlds.value, "the words")}, ${someOf(same, all.length, "bar")} ` +
+      `${changedHow(worlds.value, "the words")}, ${someOf(same, sidesBefore.length, "bar")} ` +
       `${same > 1 ? "point" : "points"} to the same side as before.`;
   }
 

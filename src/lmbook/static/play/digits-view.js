@@ -109,7 +109,7 @@ export function mount(element, data, context) {
   let keyCell = 27; // the cell where the keys draw
   let erasing = false;
   /** @type {[x: number, y: number] | null} */
-  let pen = null; // where it touched last, as `place` says it; null if it is lifted
+  let pen = null; // where it touched last, as `positionOf` says it; null if it is lifted
   let { probs, weights } = data.examples[0]; // weights[layer][head][token][key]
   let layer = weights.length - 1;
   let head = 0;
@@ -281,7 +281,7 @@ export function mount(element, data, context) {
    * Draw with a soft pen from where it was to where the pointer is: the nearer a cell's middle is
    * to this way, the more ink it has at least. The eraser empties the cells that are near it.
    *
-   * @param {PointerEvent} event of a pointer that moves
+   * @param {PointerEvent} event of a pointer that touches, or moves
    */
   function follow(event) {
     if (!pen) return;

@@ -683,7 +683,7 @@ export class Model {
     /**
      * The matrices of attention.
      *
-     * @param {string} name
+     * @param {string} name what the names of its weights begin with
      */
     const attention = (name) => ({
       query: dense(`${name}.query`, d_model, d_model),
@@ -692,9 +692,9 @@ export class Model {
       output: dense(`${name}.output`, d_model, d_model),
     });
     /**
-     * The matrices of a feed-forward network; without a gate, that is null.
+     * The matrices of a feed-forward network; `gate` is null if the model has none.
      *
-     * @param {string} name
+     * @param {string} name what the names of its weights begin with
      */
     const feedForward = (name) => ({
       gate: config.gated ? dense(`${name}.gate`, d_ff, d_model) : null,

@@ -491,7 +491,8 @@ export function mount(element, data, context) {
   }
 
   /**
-   * Arrow keys go from head to head.
+   * Arrow keys go from head to head: left and right to the one before and behind, up and down to
+   * the one in the layer above and below.
    *
    * @param {KeyboardEvent} event
    */
@@ -505,7 +506,7 @@ export function mount(element, data, context) {
   /**
    * Show the attention of a head.
    *
-   * @param {number} chosen
+   * @param {number} chosen counted through all layers
    */
   function showHead(chosen) {
     head = chosen;

@@ -157,7 +157,9 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
   }
 
   /**
-   * Ask about other tokens; a newer request takes the place of an older one with the same purpose.
+   * The activations `keep` for other tokens than `read` has, such as a line's in another order, or
+   * for random weights; an error is told below the lines. A newer request takes the place of an
+   * older one with the same purpose.
    *
    * @type {Ask}
    */

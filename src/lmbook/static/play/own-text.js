@@ -147,7 +147,7 @@ function textBox(context, changed) {
     input.value = ""; // so that the same one may be chosen again
   }
 
-  /* Take the Sonnets, which the site carries. */
+  /* Put the Sonnets, which the site carries, in the place of the text; an error is told. */
   async function takeSonnets() {
     sonnets.disabled = true;
     try {

@@ -218,13 +218,14 @@ function guess(rest, own, width) {
 }
 
 /**
- * The share of texts whose label is predicted correctly, of each label by itself, and the mean of
- * these shares.
+ * The mean over all labels of the share of a label's texts that are predicted correctly: each
+ * label counts as much, however many texts it has.
  *
- * @param {ArrayLike<boolean>} right for each text whether it is
- * @param {string[]} labels
- * @param {(place: number, all: number[]) => number} [pick] which text is taken in the place of
- *   each: given its place among all texts of its label, and these; itself by default
+ * @param {ArrayLike<boolean>} right for each text whether its label is predicted correctly
+ * @param {string[]} labels one for each text
+ * @param {(place: number, all: number[]) => number} [pick] which text stands in for the one at
+ *   `place` among `all` texts of its label, such as another one in a bootstrap; itself by default
+ * @returns {number} from 0 to 1
  */
 export function score(right, labels, pick = (place, all) => all[place]) {
   const names = Array.from(new Set(labels));

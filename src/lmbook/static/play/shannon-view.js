@@ -603,7 +603,7 @@ export function mount(element, data, context) {
     rest.disabled = right === undefined;
     again.disabled = !game.guesses.length && !game.tried && !game.isOpen;
     drawResults();
-    remains.textContent = tellLeft();
+    remains.textContent = leftSentence();
     loader.hidden = isHere;
   }
 
@@ -691,9 +691,11 @@ export function mount(element, data, context) {
     );
   }
 
-  /* How many of the line's letters each changed player guesses at once, and how many it did as it
-     is, in words; "" if the switch says "as it is". */
-  function tellLeft() {
+  /* What is left of the players' guesses with random weights, or with letters in another order: how
+     many of the line's letters each player now gets with its first guess, how many it got before,
+     and how many are spaces, which whoever always guesses the space gets. Until a model has
+     answered it says that they are reading; "" if the switch says "as it is". */
+  function leftSentence() {
     if (worlds.value === WORLDS.asItIs) return "";
     const lost = players().filter(
       (player) => worlds.value !== WORLDS.random || player !== counting,

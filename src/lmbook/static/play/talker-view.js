@@ -120,7 +120,8 @@ function shuffledWords(line, keepLast) {
 }
 
 /**
- * Changed heads, in one line: "0.3:off 2.1:other".
+ * Changed heads in one line, as a link to the page holds it: "0.3:off 2.1:other" is head 3 of
+ * layer 0 switched off, and head 1 of layer 2 taken from the other text.
  *
  * @param {Iterable<Changed>} changed
  */

@@ -175,10 +175,11 @@ async function dropOlder(cache, prefix, key) {
 }
 
 /**
- * Load the model. The answer is an Arrived of talker-client.js.
+ * Load the model, as `serve` asks.
  *
  * @param {Opening} message
- * @param {Report} report
+ * @param {Report} report is told how much of the file has come
+ * @returns the model, and as `value` what the page is answered: an Arrived of talker-client.js
  */
 async function open(message, report) {
   const { about, simd = true } = message;

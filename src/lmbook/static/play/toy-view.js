@@ -344,7 +344,7 @@ export function mount(element, data) {
     ];
   }
 
-  /* What is read out: the weight of each word, and where the output is. */
+  /* What a screen reader says: the weight of each word, and where the output is. */
   function tell() {
     const weights = words.map((name, i) => `${name} ${percent(attended.weights[i])}`).join(", ");
     return `Weights: ${weights}. Output at ${place(attended.output)}.`;
