@@ -126,9 +126,10 @@ def without(block, part):
         With the norm first, as a GPT's; a head can be removed from any.
     part : str or int
         A norm ("norm_1", "norm_2") passes on what it is given; ``"attention"`` and
-        ``"feed_forward"`` add nothing; without ``"residual_1"`` or ``"residual_2"`` the
-        residual stream past the one or the other is cut, and only what it returns goes on;
-        a number, from 0, is a head, which returns zeros.
+        ``"feed_forward"`` add nothing; without ``"residual_1"`` what attention returns
+        takes the place of the residual stream, to which it is else added, and without
+        ``"residual_2"`` what the feed-forward network returns (in evaluation mode: dropout
+        leaves some of the stream); a number, from 0, is a head, which returns zeros.
 
     Raises
     ------
@@ -162,11 +163,11 @@ def without(block, part):
     def after_layer(module, inputs, output):
         """Take away the update, or the residual stream that the block will add to it.
 
-        A forward hook. The update is multiplied by 0 if the layer is left out, and the
-        stream (noted by `after_norm`) is subtracted from it if the residual path is. It
-        returns what goes on in place of the layer's ``output``, an update (batch, tokens,
-        d_model), behind attention a pair of it and the weights. ``module`` and ``inputs``
-        are not used.
+        A forward hook. The update is multiplied by 0 if the layer is left out; the stream
+        (noted by `after_norm`) is subtracted from it if the residual path is; without a
+        norm the update stays. It returns what goes on in place of the layer's ``output``,
+        an update (batch, tokens, d_model), behind attention a pair of it and the weights.
+        ``module`` and ``inputs`` are not used.
         """
         stream = streams.pop()
         update = output[0] if in_first_half else output

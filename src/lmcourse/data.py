@@ -153,9 +153,9 @@ def load_poems() -> pd.DataFrame:
     -------
     DataFrame
         One row a poem in the order of the editions, with the columns ``title`` (empty
-        where none was printed), ``first_line``, ``text`` (lines end in a newline,
-        stanzas in an empty line), ``series`` (the year), ``section`` (Life, Love,
-        Nature, Time and Eternity) and ``number`` within the section.
+        where none was printed), ``first_line``, ``text`` (without the title; a newline
+        between lines, an empty line between stanzas), ``series`` (the year), ``section``
+        (Life, Love, Nature, Time and Eternity) and ``number`` within the section.
 
     Raises
     ------
@@ -172,8 +172,8 @@ def load_sonnets() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a sonnet, with the columns ``number``, ``first_line`` and ``text`` (lines
-        end in a newline).
+        One row a sonnet, with the columns ``number``, ``first_line`` and ``text`` (a
+        newline between lines).
 
     Raises
     ------

@@ -213,18 +213,20 @@ def masked_loss(model, ids, tokenizer, generator, share=0.15):
 
 @torch.no_grad()
 def place_losses(model, ids, tokenizer, rounds=7):
-    """Hide every position once, some in each round; return the loss of what stood there.
+    """Hide each ordinary token once, some in each round; return its loss.
 
     Parameters
     ----------
     model : MaskedBert
-        In evaluation mode.
+        In evaluation mode; or another callable, from ids and a bool Tensor of the positions
+        that are asked for, both (batch, tokens), to logits (positions, vocab_size).
     ids : int Tensor of shape (batch, tokens)
+        On the CPU.
     tokenizer : PreTrainedTokenizerFast
         Of a BERT, with [MASK].
     rounds : int
-        How many times the texts are read; positions that are hidden together are this far
-        apart.
+        How many times the texts are read; of the positions that are hidden together, each
+        is this far from the next.
 
     Returns
     -------

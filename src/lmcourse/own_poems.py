@@ -368,7 +368,7 @@ def _check_columns(texts):
 
 
 def _labels(texts):
-    """Return the labels of texts as a Series of str, "" where there is none.
+    """Return the labels of texts as a Series of str, without blanks around; "" for none.
 
     ``texts`` : DataFrame with a column ``label``.
     """

@@ -291,8 +291,9 @@ def hands():
     -------
     query, key : float64 Tensor of shape (6, 2)
         Points at distance 1 from the origin. The query's angles are fixed (`FIRST_ANGLES`,
-        in half turns); each of the key's is larger by the angle of three tokens
-        (`BEHIND`), by which a key three tokens before the query is turned less.
+        in half turns); each of the key's is larger by three times (`BEHIND`) the hand's
+        speed. By that much less a key is turned that stands three tokens before the query,
+        so there their hands coincide.
     speeds : float64 Tensor of shape (6,)
         Radians a token: 1 for the first hand, less for each that follows.
     """

@@ -82,7 +82,8 @@ def _shapes(both):
     Parameters
     ----------
     both : (array-like, array-like)
-        An answer's output and weights, (batch, targets, sources) if right.
+        An answer's output, (batch, targets, d_value) if right, and its weights, (batch,
+        targets, sources).
 
     Returns
     -------

@@ -385,12 +385,13 @@ def _own_text(answer):
 
 @torch.no_grad()
 def _alphabets(answer):
-    """Return how many characters the text of an answer has, and how many its model knows.
+    """Return how many different characters an answer's text has, and its model knows.
 
     Parameters
     ----------
     answer : tuple
-        The reader's: a text, a str, and a model.
+        The reader's: a text, a str, and a model. What is no pair with a str first is
+        `Unfit`.
 
     Returns
     -------

@@ -229,9 +229,10 @@ _hidden = cache(partial(train_position_model, "rotary", 120))
 def _read(base, length, seed, answer):
     """Train a rotary model, and read texts four times as long with an answer's speeds.
 
-    The model is asked at each position for the character three positions back. It is
-    trained once for 120 steps (`_hidden`) and kept. Its vectors have six pairs, each with a
-    speed: by how many radians it turns from one position to the next.
+    The model answers two questions at each position; here the second counts, which
+    character stood three positions back. It is trained once for 120 steps (`_hidden`) and
+    kept. A head's query and key have six pairs of numbers, each with a speed: by how many
+    radians it turns from one position to the next.
 
     Parameters
     ----------
@@ -240,8 +241,9 @@ def _read(base, length, seed, answer):
     length : int
         Characters of a training text.
     seed : int
+        Of the model's first weights, and of its texts.
     answer : callable
-        The reader's, from the speeds of training, a Tensor (6,), and this length to other
+        The reader's, from the speeds of training, a Tensor (6,), and ``length`` to other
         speeds.
 
     Returns

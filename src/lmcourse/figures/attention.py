@@ -292,6 +292,8 @@ def bandwidths(keys, values, grid, truth, guesses, first):
 def noun_heads(shares, random_shares, even, layer, head):
     """Draw what "it" gives the two nouns in every head, trained and with random weights.
 
+    A mark is the share of both nouns together, mean over sentences.
+
     Parameters
     ----------
     shares, random_shares : Tensor of shape (sentences, nouns, layers, heads)
@@ -300,7 +302,7 @@ def noun_heads(shares, random_shares, even, layer, head):
     even : float
         What two nouns would get if attention were spread evenly, from 0 to 1.
     layer, head : int
-        The head that is named, and its layer, counted from 0.
+        The layer and, in it, the head that is labelled, counted from 0.
 
     Returns
     -------
@@ -308,11 +310,11 @@ def noun_heads(shares, random_shares, even, layer, head):
         The figure is shown.
     """
     _, ax = plt.subplots(figsize=(6, 3.4))
-    worlds = (
+    models = (
         ("trained", shares, "o", 0, -0.12),
         ("random weights", random_shares, "x", 6, 0.12),
     )
-    for label, given, mark, color, shift in worlds:
+    for label, given, mark, color, shift in models:
         means = given.sum(dim=1).mean(dim=0)  # (layers, heads)
         layers = np.repeat(np.arange(len(means)) + shift, means.shape[1])
         ax.plot(layers, means.flatten(), mark, color=views.PALETTE[color], label=label)
@@ -476,7 +478,7 @@ def removed(results, layer, head):
         are there, in "heads" the ``head`` of the ``layer``, both counted from 0, is
         removed.
     layer, head : int
-        The head that is named, and its layer, counted from 0.
+        The layer and, in it, the head that is labelled, counted from 0.
 
     Returns
     -------

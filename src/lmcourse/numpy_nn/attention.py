@@ -154,16 +154,17 @@ class ScaledDotProductAttention(Module):
     def fits(self, query, key, value):
         """Return whether three shapes fit together as query, key and value.
 
-        ``query``, ``key``, ``value`` : tuples of int, (..., tokens, d_head).
+        They are tuples of int; if right, of ``query`` (..., queries, d_head), of ``key``
+        (..., keys, d_head) and of ``value`` (..., keys, d_value).
         """
         leading = query[:-2] == key[:-2] == value[:-2]
         return query[-1] == key[-1] == self.d_head and key[-2] == value[-2] and leading
 
     def compute(self, query, key, value):
-        """Return the mixed values (..., queries, d_value).
+        """Return the mixed values, an array (..., queries, d_value).
 
-        ``query`` : (..., queries, d_head); ``key`` : (..., keys, d_head); ``value`` : (...,
-        keys, d_value). Keeps ``weights``, (..., queries, keys).
+        ``query``, ``key``, ``value`` : arrays (..., queries, d_head), (..., keys, d_head)
+        and (..., keys, d_value). Keeps ``weights``, (..., queries, keys).
         """
         scores = self.product.forward(query, self.transpose.forward(key))
         scores = self.mask.forward(self.scale.forward(scores))

@@ -7,7 +7,9 @@ from lmcourse.views.view import View
 
 
 def attention_heads(attention, tokens, *, alt, causal=False) -> View:
-    """Show a small heat map of each head, and the chosen head in full (circuitsvis).
+    """Return a view with a small heat map of each head, and the chosen head in full.
+
+    It is drawn by circuitsvis.
 
     Parameters
     ----------

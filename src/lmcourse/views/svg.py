@@ -67,10 +67,12 @@ def draw(figure: Figure) -> tuple[str, str, bool]:
 
 @contextmanager
 def _layout_restored(figure: Figure) -> Iterator[None]:
-    """Put a figure back as it was when the ``with`` is left.
+    """Put a figure back as it was when the ``with`` is left, after an error, too.
 
-    Its size, the font size of all words, what is rasterized and, of axes that were moved to
-    another cell of their grid, place, position and whether tick labels show.
+    Restored are its size, the font size of all words, which collections are rasterized and,
+    of axes that were moved to another cell of their grid, what a `_Panel` keeps: the cell,
+    the rectangle in the figure, whether a layout engine makes room for it, and whether tick
+    labels show.
     """
     size = figure.get_size_inches().copy()
     fonts = {word: word.get_fontsize() for word in figure.findobj(Text)}
@@ -216,7 +218,10 @@ def _clashes(figure: Figure) -> int:
 
 
 def _overlaps(words: Sequence[Text]) -> int:
-    """Count the pairs of level or upright words of which one lies on the other."""
+    """Count the pairs of level or upright words whose bounding boxes overlap.
+
+    Hidden and empty words do not count.
+    """
     shown = [word for word in words if word.get_text() and word.get_visible()]
     boxes = [word.get_window_extent() for word in shown if word.get_rotation() in (0, 90)]
     return sum(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))

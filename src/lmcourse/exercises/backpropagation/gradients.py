@@ -374,7 +374,7 @@ def _beside(passes):
     Parameters
     ----------
     passes : Passes
-        Of the reader's multi-head attention, ``passes.module``: its last linear layer is
+        ``passes.module`` is the reader's multi-head attention: its last linear layer is
         ``output``, its heads are ``heads.branches``, each with the linear layers ``query``,
         ``key`` and ``value``.
 
@@ -386,8 +386,8 @@ def _beside(passes):
     weight, bias : Tensor of shape (d_model, d_model), (d_model,)
         Of the last linear layer.
     joined : callable
-        From the inputs of query, key and value, Tensors (batch, tokens, d_model), to all
-        heads' outputs side by side, of the same shape.
+        From the inputs of query, key and value, Tensors (..., tokens, d_model), to all
+        heads' outputs side by side, (..., tokens of the query's input, d_model).
     """
     output = passes.module.output
     heads = passes.module.heads.branches
@@ -400,7 +400,7 @@ def _beside(passes):
         Parameters
         ----------
         *inputs : Tensors of shape (..., tokens, d_model)
-            Of query, key and value.
+            Of query, key and value; the first may have another number of tokens.
         order : int
             1, or -1 for the heads in reverse.
         **how
@@ -409,7 +409,7 @@ def _beside(passes):
 
         Returns
         -------
-        Tensor of shape (..., tokens, d_model)
+        Tensor of shape (..., tokens of the first input, d_model)
         """
         return torch.cat([attend_head(one, inputs, **how) for one in layers[::order]], -1)
 
