@@ -394,12 +394,13 @@ def test_layers_and_heads_are_opened_by_key_and_keep_the_focus(opened_page):
 
 def test_texts_that_do_not_fit_get_a_clear_word(opened_page):
     page, note = opened_page, opened_page.locator(".play-note")
+    # What `write` waits for may be the answer to an earlier line: the note is waited for, too.
     write(page, "Naïve love 🦋")
-    assert "Left out" in note.text_content()
-    assert "ï" in note.text_content()
+    expect(note).to_contain_text("Left out")
+    expect(note).to_contain_text("ï")
     write(page, "x" * 39 + "abc")
-    assert "last 40 tokens" in note.text_content()
-    assert page.locator("[data-key^='token ']").count() == 40
+    expect(note).to_contain_text("last 40 tokens")
+    expect(page.locator("[data-key^='token ']")).to_have_count(40)
     page.get_by_label("Your line").fill("")
     page.get_by_text("Type something").wait_for()
     assert page.locator("[data-key^='token ']").count() == 40  # the picture stays
