@@ -394,7 +394,7 @@ def test_layers_and_heads_are_opened_by_key_and_keep_the_focus(opened_page):
 
 def test_texts_that_do_not_fit_get_a_clear_word(opened_page):
     page, note = opened_page, opened_page.locator(".play-note")
-    # What `write` waits for may be the answer to an earlier line: the note is waited for, too.
+    # `write` may see the answer to an earlier line: the note is waited for, too.
     write(page, "Naïve love 🦋")
     expect(note).to_contain_text("Left out")
     expect(note).to_contain_text("ï")
