@@ -416,9 +416,7 @@ export function mount(element, data, context) {
     const sides = (rows) => rows.flatMap(([, ...leans]) => leans.map(sideOf));
     const sidesNow = sides(now);
     const sidesBefore = sides(before);
-    const same = sidesBefore.filter(
-      (side, i) => side !== "neither" && side === sidesNow[i],
-    ).length;
+    const same = sidesBefore.filter((side, i) => side !== "neither" && side === sidesNow[i]).length;
     remains.textContent =
       `${changedHow(worlds.value, "the words")}, ${someOf(same, sidesBefore.length, "bar")} ` +
       `${same > 1 ? "point" : "points"} to the same side as before.`;
