@@ -127,7 +127,7 @@ def without(block, part):
     part : str or int
         A norm ("norm_1", "norm_2") passes on what it is given; ``"attention"`` and
         ``"feed_forward"`` add nothing; without ``"residual_1"`` what attention returns
-        takes the place of the residual stream, to which it is else added, and without
+        takes the place of the residual stream, to which it is usually added, and without
         ``"residual_2"`` what the feed-forward network returns (in evaluation mode: dropout
         leaves some of the stream); a number, from 0, is a head, which returns zeros.
 

@@ -372,9 +372,8 @@ def main() -> int:
                 survivors.append(mutant)
     caught = 1 - len(survivors) / len(mutants)
     print("Survivors:", *survivors, sep="\n")
-    print(
-        f"{caught:.1%} of {len(mutants)} mutants caught."
-    )  # last: what `make steady` shows
+    # The last line: `make steady` shows it.
+    print(f"{caught:.1%} of {len(mutants)} mutants caught.")
     return int(caught < NEEDED)
 
 

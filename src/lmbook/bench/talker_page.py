@@ -42,7 +42,7 @@ def make_page(folder: Path) -> None:
 
 
 def write_in_pages(prompt: str, tokens: int) -> dict[str, dict]:
-    """Let the model that talks write in a page of Chromium, opened in each of three ways.
+    """Let the model that talks, opened in three ways, write in a page of Chromium.
 
     "page" is with WebAssembly, and loads the model from a server of this machine; "page,
     kept" is the same once more, with the file that the browser kept; "page, no SIMD"
